@@ -6,14 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from devlint.check.discovery.exclusion import (
-    IgnoreFile,
-    excluded,
-    force_excluded,
-    ignore_file,
-    ignored,
-    ignores_above,
-)
+from devlint.check.discovery.exclusion import IgnoreFile, excluded, force_excluded, ignore_file, ignored, ignores_above
 from devlint.check.discovery.target import Target
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError

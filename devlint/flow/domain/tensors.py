@@ -132,6 +132,11 @@ def surely_tensor(value: Value) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")
 
 
+def is_definite(value: Value) -> bool:
+    """Whether the value is surely a tensor, or a batch of some, and so decides about the result of what gets it."""
+    return isinstance(value, Batches) or surely_tensor(value)
+
+
 def tensor_away(value: Value) -> bool:
     """Whether a tensor is known to be, or to be able to be, elsewhere than on the CPU."""
     return (

@@ -12,15 +12,7 @@ from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.nn.parallel import ProcessGroups, Wrappers
-from devlint.flow.models.torch import (
-    api_calls,
-    autograd,
-    devices,
-    factories,
-    functions,
-    rng,
-    tensor_methods,
-)
+from devlint.flow.models.torch import api_calls, autograd, devices, factories, functions, rng, tensor_methods
 from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs.host_syncs import HostSyncs
 from devlint.flow.observers.costs.index_copies import IndexCopies

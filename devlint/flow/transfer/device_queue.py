@@ -12,7 +12,7 @@ from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
-from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
+from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite, placement, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Flag, Named, Opaque, Unknown, Value
 from devlint.immutable import immutable
 
@@ -114,7 +114,7 @@ def reads(frame: Frame, call: Call) -> Value:
 
 def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> None:
     """A value is printed or made a number: of a tensor, that is a read."""
-    if surely_tensor(value) or isinstance(value, Batches):
+    if is_definite(value):
         wait(frame, node, read_node, value, "print")
     elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
         frame.component(DeviceQueue).unseen(frame, node)

@@ -19,16 +19,7 @@ from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.observers.portability.unused_devices import UnusedDevices
 from devlint.flow.transfer import api_use
 from devlint.sites.base import Operand
-from devlint.sites.devices import (
-    Alternative,
-    Current,
-    DeviceArgument,
-    DeviceTest,
-    Literal,
-    Mention,
-    Numbered,
-    Visible,
-)
+from devlint.sites.devices import Alternative, Current, DeviceArgument, DeviceTest, Literal, Mention, Numbered, Visible
 from devlint.sites.placement import UnusedDevice
 from devlint.sites.transfers import Transfer
 from tests.flow.observers.scene import CUDA, Scene, emit

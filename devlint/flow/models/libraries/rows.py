@@ -17,7 +17,7 @@ from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.heap import DEVICE, ORIGIN
 from devlint.flow.domain.objects import Class, Function, Module, Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, named_place, surely_tensor
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, is_definite, named_place
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Mapping, Opaque, Sequence, Unknown, Value, is_none
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders, wrapped
@@ -67,7 +67,7 @@ def _of_method(frame: Frame, receiver: Value, name: str) -> tuple[str, Row] | No
 def _wait(frame: Frame, call: Call, path: str) -> None:
     """The host waits for the first tensor that it is given."""
     for node, value in call.given():
-        if surely_tensor(value) or isinstance(value, Batches):
+        if is_definite(value):
             device_queue.wait(frame, call.node, node, value, path.rpartition(".")[2])
             return
 
@@ -251,7 +251,7 @@ def _place_of(frame: Frame, value: Value) -> Device:
     """The device that a value names, or on which it is."""
     if isinstance(value, Module):
         return frame.place_of(value)
-    if surely_tensor(value) or isinstance(value, Batches):
+    if is_definite(value):
         return frame.state.settled(as_tensor(value).device)
     if isinstance(value, Const) and isinstance(value.value, int):
         return device.accelerator("cuda", value.value)
@@ -264,7 +264,7 @@ def _tensors(values: Iterable[Value]) -> list[Value]:
     for value in values:
         if isinstance(value, (Sequence, Mapping)):
             found += _tensors(value.parts())
-        elif surely_tensor(value) or isinstance(value, Batches):
+        elif is_definite(value):
             found.append(value)
     return found
 

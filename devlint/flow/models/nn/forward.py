@@ -19,9 +19,8 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER, DEVICE, ORIGIN
 from devlint.flow.domain.objects import Function, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import UNKNOWN, Mapping, Opaque, Sequence, Unknown, Value
-from devlint.flow.models.torch import tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.program.mutations import moves_inputs
@@ -77,7 +76,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     if module.has_state and place.role is Role.PLACE:
         for _, value, _ in tensors_in:
             frame.state.heap.setdefault((as_tensor(value).device.symbol, CONSUMER), place)
-    definite = [met[1] for met in tensors_in if tensor_methods.is_definite(met[1])]
+    definite = [met[1] for met in tensors_in if is_definite(met[1])]
     if clash and place.kind is Kind.CPU:
         # one mistake is told once: go on as if the module was where its input is
         place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))

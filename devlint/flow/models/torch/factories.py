@@ -13,7 +13,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor, named_place, surely_tensor
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, is_definite, named_place
 from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
@@ -76,7 +76,7 @@ def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:
     if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
         return None
     first = call.positional[0]
-    if (isinstance(first, Batches) or surely_tensor(first)) and not _is_listed(frame, call):
+    if is_definite(first) and not _is_listed(frame, call):
         return as_tensor(first)
     return _followed(frame, call, first) if rule == "like_input_or_kwarg" else None
 

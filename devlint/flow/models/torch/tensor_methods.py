@@ -14,7 +14,7 @@ from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.join import items_of
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
@@ -152,11 +152,6 @@ def _may_be_on_cpu(frame: Frame, value: Value) -> bool:
         return place.kind is device.Kind.CPU
     place = frame.state.settled(place).assume(device.AVAILABLE, True)
     return any(leaf.accelerates() is False for leaf in place.leaves())
-
-
-def is_definite(value: Value) -> bool:
-    """Whether the value is surely a tensor, and so decides about the result."""
-    return isinstance(value, Batches) or surely_tensor(value)
 
 
 def deciding(operands: list[tuple[ast.AST, Value, str]], entry: torch_table.Function) -> list[Value]:

@@ -15,7 +15,7 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER
-from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import Const, Opaque, Sequence, Unknown, Value
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
@@ -49,7 +49,7 @@ class HostReads(Observer):
         for name in row.must_be_cpu:
             position = row.parameters.index(name) if name in row.parameters else -1
             node, value = call.argument_node(position, name), call.argument(position, name)
-            if node is not None and value is not None and _tensor(value):
+            if node is not None and value is not None and is_definite(value):
                 _note(frame, call, path, [(node, value)])
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
@@ -88,12 +88,7 @@ def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool)
             alone += zip(node.elts, value.items, strict=False)
         elif isinstance(value, Sequence):
             _note(frame, call, path, [(node, value.item)], several=True)
-    _note(frame, call, path, [(node, value) for node, value in alone if _tensor(value)])
-
-
-def _tensor(value: Value) -> bool:
-    """Whether a value is a tensor where any object would do: what a network returns need not be one."""
-    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint == "tensor")
+    _note(frame, call, path, [(node, value) for node, value in alone if is_definite(value)])
 
 
 def _note(
