@@ -27,7 +27,6 @@ from devlint.models.proof import prove
 _ABOUT_DEVICES = re.compile(r"cuda|cpu|device|numpy", re.IGNORECASE)
 _PLACED = frozenset({"tensor", "tensor-mapping", "device"})
 """What is somewhere of its own; the rest is where what it was made of is."""
-_NOT_CALLED = frozenset({"main"})
 
 
 @dataclass
@@ -115,7 +114,7 @@ def _methods(cls: type) -> list[str]:
 
 def _draft(key: str, before: Iterable[Draft]) -> Draft:
     """The draft for one entry that `devlint models check` will find shown."""
-    if key.rpartition(".")[2] in _NOT_CALLED:
+    if key.rpartition(".")[2] == "main":
         return Draft(key, {}, "not called: it would run the program")
     known = {draft.key: draft.words for draft in before if not draft.reason}
     reason = ""

@@ -24,10 +24,6 @@ class Change:
     end: int
     content: str
 
-    def meets(self, other: Change) -> bool:
-        """Whether the two touch, so that they cannot be made without regard to each other."""
-        return self.start <= other.end and other.start <= self.end
-
 
 @dataclass(frozen=True)
 class Document:
@@ -106,8 +102,9 @@ class Changes:
     def take(self, changes: Iterable[Change]) -> bool:
         """Add the changes of one fix, all or none: they may not meet those of another, but may be the same."""
         new = sorted(set(changes) - set(self._near(changes)), key=lambda change: change.start)
-        if any(change.meets(other) for change in new for other in self._near([change])):
-            return False
+        for change in new:
+            if any(change.start <= other.end and other.start <= change.end for other in self._near([change])):
+                return False
         for change in new:
             at = bisect_left(self._starts, change.start)
             self._starts.insert(at, change.start)

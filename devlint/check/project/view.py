@@ -83,22 +83,20 @@ class ProjectView:
         # the bases of what was looked at are found without being looked for
         files = (*self._visited.values(), *self._project.kept())
         found = next((file for file in files if nodes.holds(file.tree, node)), None)
-        return source if found is None else self._as_shown(found)
+        if found is None:
+            return source
+        shown = self._shown.get(found.filename)
+        if shown is None:
+            # under the name that the user would give it
+            name = os.path.relpath(found.filename) if self._relative else found.filename
+            shown = self._shown[found.filename] = Source(name, found.source.text, found.source.tree)
+        return shown
 
     def dependencies(self, content: Content) -> Dependencies:
         """What was looked at so far for the file, whose content this was, and for the classes of those it imports."""
         looked = self._project.consulted(self._trace.read)
         files = {name: self._seen.get(name) or self._project.seen(name) for name in looked.read - {self.filename}}
         return Dependencies({self.filename: content.fingerprint(), **files}, {**looked.names, **self._trace.names})
-
-    def _as_shown(self, file: ProjectFile) -> Source:
-        """The file under the name that the user would give it."""
-        shown = self._shown.get(file.filename)
-        if shown is None:
-            name = os.path.relpath(file.filename) if self._relative else file.filename
-            source = file.source
-            shown = self._shown[file.filename] = Source(name, source.text, source.tree)
-        return shown
 
 
 _process = Project()

@@ -38,6 +38,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     named = [party for party in mismatch.parties if party.text]  # torch's message alone gives devices, and no names
     parties = named[:_MOST_PARTIES]
     devices = list(dict.fromkeys(party.device for party in mismatch.parties))
+    met = "when tensors on {} met" if len(devices) > 1 else "of a tensor on {} that had to be elsewhere"
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
     inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
     origins = [
@@ -49,7 +50,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
         code=str(judged["code"]) if judged else "",
         name=str(judged["name"]) if judged else "device-mismatch",
         severity=Severity.ERROR,
-        message=_died(devices, inside),
+        message=f"the run died {met.format(listed(devices))}{inside}" if devices else "the run died of it",
         filename=code.name(frame.file) if frame else "?",
         span=span,
         label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]) or "they meet here",
@@ -61,13 +62,6 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     advice = judged.get("help") if judged and len(named) == len(mismatch.parties) else ""
     notes += [("help", str(advice))] if advice else []
     return finding, notes
-
-
-def _died(devices: list[str], inside: str) -> str:
-    if not devices:
-        return "the run died of it"
-    met = "when tensors on {} met" if len(devices) > 1 else "of a tensor on {} that had to be elsewhere"
-    return f"the run died {met.format(listed(devices))}{inside}"
 
 
 def told(record: Record, died_of: Mismatch | None, code: Code) -> Iterator[tuple[Finding, Notes]]:

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from devlint.record import Device, Environment, Loader, Process, Record
+from devlint.record import Device, Environment, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import fatal
 from devlint.report.audit.processes import leaders, ranks, shared, title, trainers, waiting
@@ -154,21 +154,16 @@ def _millions(count: int) -> str:
 
 
 def _loaders(record: Record, code: Code) -> Iterator[tuple[str, str]]:
-    for process in trainers(record)[:1]:
-        fed = [loader for loader in process.loaders if loader.training]
-        for loader in fed[:3]:
-            yield "loader", _loader(loader, code)
-
-
-def _loader(loader: Loader, code: Code) -> str:
-    name = code.place(loader.frame) if loader.frame else loader.name.rpartition(".")[2]
-    parts = [f"{name}: {plural(loader.workers, 'worker')}"]
-    if loader.device.startswith("cpu"):
-        parts.append("pinned" if loader.pinned else "pageable")
-    elif loader.device:
-        parts.append(f"on {loader.device}")
-    parts += [f"batches of {loader.batch}"] if loader.batch else []
-    return ", ".join(parts)
+    fed = [loader for process in trainers(record)[:1] for loader in process.loaders if loader.training]
+    for loader in fed[:3]:
+        name = code.place(loader.frame) if loader.frame else loader.name.rpartition(".")[2]
+        parts = [f"{name}: {plural(loader.workers, 'worker')}"]
+        if loader.device.startswith("cpu"):
+            parts.append("pinned" if loader.pinned else "pageable")
+        elif loader.device:
+            parts.append(f"on {loader.device}")
+        parts += [f"batches of {loader.batch}"] if loader.batch else []
+        yield "loader", ", ".join(parts)
 
 
 def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:

@@ -45,6 +45,11 @@ class Line(NamedTuple):
     file: str = ""
     row: int = 0
 
+    @classmethod
+    def of(cls, frame: Frame | None) -> Line:
+        """The line of a frame."""
+        return cls(frame.file, frame.line) if frame else cls()
+
 
 class Kind(NamedTuple):
     """What makes a row of its own within a line of code."""
@@ -150,12 +155,14 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
                 continue
             cost = cost_of(event, steps[index])
             start = event.frame.column if event.frame and event.frame.column is not None else -1
-            line, kind = _line(event), Kind(direction(event), how(event, several), _via(event), start)
+            line, via = Line.of(event.frame or event.via), event.via if event.frame else None
+            kind = Kind(direction(event), how(event, several), Line.of(via), start)
             group = lines.setdefault(line, Group(line, event.frame or event.via))
             row = rows.get((line, kind))
             if row is None:
-                via = event.via if kind.via.file else None
-                row = rows[line, kind] = Row(kind, [Cost()] * len(processes), event.frame, via)
+                row = rows[line, kind] = Row(
+                    kind, [Cost()] * len(processes), event.frame, via if kind.via.file else None
+                )
                 group.rows.append(row)
             together.setdefault((line, kind), []).append(number)
             row.calls += event.calls
@@ -203,15 +210,6 @@ def cost_of(event: Event, steps: int) -> Cost:
         return Cost(steady.calls, steady.bytes, steady.seconds)
     parts = max(steps, 1)
     return Cost(event.calls / parts, event.bytes / parts, None if event.seconds is None else event.seconds / parts)
-
-
-def _line(event: Event) -> Line:
-    frame = event.frame or event.via
-    return Line(frame.file, frame.line) if frame else Line()
-
-
-def _via(event: Event) -> Line:
-    return Line(event.via.file, event.via.line) if event.via and event.frame else Line()
 
 
 def how(event: Event, several_devices: bool = False) -> str:

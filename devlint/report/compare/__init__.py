@@ -178,14 +178,13 @@ def _figures(before: _Side, after: _Side) -> list[Figure]:
 
 
 def _flows(before: Costs, after: Costs) -> list[Flow]:
-    return [_flow(name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after])]
-
-
-def _flow(direction: str, before: Cost | None, after: Cost | None) -> Flow:
-    # what did not happen in a run happened no times, took no bytes and no time
-    nothing = Cost(0, 0, 0.0 if any(cost and cost.seconds is not None for cost in (before, after)) else None)
-    old, new = before or nothing, after or nothing
-    return Flow(direction, Both(old.calls, new.calls), Both(old.bytes, new.bytes), Both(old.seconds, new.seconds))
+    found = []
+    for name in dict.fromkeys([*before, *after]):
+        sides = before.get(name), after.get(name)
+        # what did not happen in a run happened no times, took no bytes and no time
+        nothing = Cost(0, 0, 0.0 if any(cost and cost.seconds is not None for cost in sides) else None)
+        found.append(Flow(name, *map(Both, *(cost or nothing for cost in sides))))
+    return found
 
 
 def _lines(before: _Side, after: _Side) -> list[Line]:

@@ -18,7 +18,10 @@ _NOWHERE = Span(1, 1, 1, 1)
 def render(report: Report) -> Iterator[str]:
     """Yield one JSON list with an object for each failure and each finding."""
     repository = Repository.around(os.getcwd())
-    failures = [_failed(line, repository) for line in dict.fromkeys(report.undone)]
+    failures = [
+        _entry("failure", line, "blocker", repository.path(failed_file(line)), _NOWHERE, digest("failure", line))
+        for line in dict.fromkeys(report.undone)
+    ]
     findings = [
         _entry(
             finding.code,
@@ -31,11 +34,6 @@ def render(report: Report) -> Iterator[str]:
         for finding, fingerprint in fingerprints(report.findings, repository)
     ]
     yield json.dumps([*failures, *findings], indent=2)
-
-
-def _failed(line: str, repository: Repository) -> dict[str, Any]:
-    path = repository.path(failed_file(line))
-    return _entry("failure", line, "blocker", path, _NOWHERE, digest("failure", line))
 
 
 def _entry(check: str, text: str, severity: str, path: str, span: Span, fingerprint: str) -> dict[str, Any]:

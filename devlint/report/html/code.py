@@ -46,20 +46,15 @@ def _coloured(lines: list[str]) -> list[list[str]]:
         for number, part in enumerate(text.split("\n")):
             if number:
                 rows.append([])
-            if part:
-                _append(rows[-1], letter, part)
+            if part and rows[-1] and rows[-1][-1][0] == letter:
+                rows[-1][-1] += part
+            elif part:
+                rows[-1].append(letter + part)
     # a lexer that counts lines otherwise, as after a lone carriage return, must not move them
     same = len(rows) == len(lines) and all(
         "".join(piece[1:] for piece in row) == line for row, line in zip(rows, lines, strict=True)
     )
     return rows if same else [[_PLAIN + line] if line else [] for line in lines]
-
-
-def _append(row: list[str], letter: str, part: str) -> None:
-    if row and row[-1][0] == letter:
-        row[-1] += part
-    else:
-        row.append(letter + part)
 
 
 @cache

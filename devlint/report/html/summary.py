@@ -9,7 +9,7 @@ from typing import NamedTuple
 from devlint.record import Process, Record
 from devlint.report.audit.findings import counted, fatal
 from devlint.report.audit.processes import leaders, trainers, waiting
-from devlint.report.audit.table import Row, table
+from devlint.report.audit.table import table
 from devlint.report.wording import between, duration, number, share, size
 
 ENDINGS = {
@@ -56,13 +56,11 @@ def status(record: Record) -> list[Badge]:
 
 def cards(record: Record) -> list[Card]:
     """The figures that say most."""
-    return list(_cards(record, trainers(record)))
+    processes = trainers(record)
+    return [*_found(record), *(_figures(processes) if processes else ())]
 
 
-def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
-    yield from _found(record)
-    if not processes:
-        return
+def _figures(processes: Sequence[Process]) -> Iterator[Card]:
     steps = [process.steps.train for process in processes]
     evaluated = max(process.steps.eval for process in processes)
     if any(steps) or evaluated:
@@ -73,7 +71,10 @@ def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
     per = "per training step" if any(steps) else "before the first step"
     for row in phase.totals:
         if row.kind.direction in _DIRECTIONS:
-            yield _transfers(row, per)
+            calls = between([cost.calls for cost in row.costs], number)
+            copies = f"{calls} {'copy' if calls == '1' else 'copies'} {per}"
+            amount = between([cost.bytes for cost in row.costs], size)
+            yield Card(_DIRECTIONS[row.kind.direction], amount, copies, row.kind.direction)
     if any(waits := phase.waits()):
         yield Card("Host waits", between(waits, number), f"blocking copies and syncs {per}", "waits")
     if phase.timed:
@@ -99,13 +100,6 @@ def _times(processes: Sequence[Process]) -> Iterator[Card]:
     if found := waiting(processes):
         part, waited, worst = found
         yield Card("Waiting for data", part, f"{waited} of a step{', at worst' if worst else ''}", "waited")
-
-
-def _transfers(row: Row, per: str) -> Card:
-    calls = between([cost.calls for cost in row.costs], number)
-    title = _DIRECTIONS[row.kind.direction]
-    copies = f"{calls} {'copy' if calls == '1' else 'copies'} {per}"
-    return Card(title, between([cost.bytes for cost in row.costs], size), copies, row.kind.direction)
 
 
 def _of_step(processes: Sequence[Process], blocked: Sequence[float]) -> str:
