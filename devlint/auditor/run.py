@@ -255,10 +255,6 @@ def _configure(options: Options) -> tuple[Resolver, Config]:
     from devlint.check.options import Options as CheckOptions
     from devlint.check.options import configure
 
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     return configure(
         CheckOptions(
             paths=() if options.module else (options.script,),

@@ -60,10 +60,6 @@ def run(options: Options, evidence: Callable[[str], Weigh]) -> int:
 
 
 def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     caching = CachePolicy(options)
     resolver, config = configure(options, caching.selectors)
     check_combination(options, config)

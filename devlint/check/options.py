@@ -67,6 +67,10 @@ def configure(options: Options, known: Callable[[Config], set[str]] = lambda con
         if config.selectors:
             check_selectors(config.selectors, known(config))
 
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     changes = _changes(options)
     layer = RuleLayer(options.select, options.ignore or (), options.extend_select or ())
     if layer.select == ():

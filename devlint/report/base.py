@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint.finding import Applicability, Finding, Place, Severity, elsewhere, named
+from devlint.source.files import held
 from devlint.source.text import decode, split_lines
 
 _FILES_KEPT = 16
@@ -99,13 +100,7 @@ class Report:
     def _data(self, filename: str) -> bytes:
         """The content of a file; nothing if it can no longer be read."""
         data = self.contents.get(filename)
-        if data is None:
-            try:
-                with open(filename, "rb") as stream:
-                    data = stream.read()
-            except (OSError, ValueError):
-                return b""
-        return data
+        return (held(filename) or b"") if data is None else data
 
 
 _CELL = re.compile(r"(?P<file>.*\.ipynb):cell (?P<number>\d+)", re.DOTALL)

@@ -16,6 +16,7 @@ from devlint.finding import Answer, Applicability, Finding, Place, Severity
 from devlint.rules.selection import PARSE_ERROR, UNUSED_SUPPRESSION
 from devlint.server.analysis import Analysis, fixed, suppressed
 from devlint.server.documents import Part, Snapshot
+from devlint.source.files import held
 from devlint.source.text import decode
 
 SOURCE = "devlint"
@@ -70,11 +71,7 @@ def _file(snapshot: Snapshot, path: str) -> Part:
     """Another file, as the editor has it or as it is on the disk."""
     text: object = snapshot.unsaved.get(path)
     if text is None:
-        try:
-            with open(path, "rb") as stream:
-                text = decode(stream.read())
-        except OSError:
-            text = ""
+        text = decode(held(path) or b"")
     return Part(from_fs_path(path) or path, text if isinstance(text, str) else "", encoding=snapshot.parts[0].encoding)
 
 

@@ -10,6 +10,15 @@ MOST = 256 << 20
 """So many bytes are read of what is no regular file: a pipe may hold a file, but some devices never end."""
 
 
+def held(path: str) -> bytes | None:
+    """What a file holds, ``None`` where that cannot be had."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except (OSError, ValueError):
+        return None
+
+
 def content(path: str) -> bytes:
     """What a file or a pipe holds; an OSError, or a ValueError for no name at all, says why that cannot be had."""
     with open(path, "rb") as stream:

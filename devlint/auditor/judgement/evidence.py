@@ -21,6 +21,7 @@ from devlint.report.formats.exchange import has_file
 from devlint.rules.registry import registry
 from devlint.sites import proof
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Traces
+from devlint.source.files import held
 from devlint.source.text import decode, split_lines
 
 _CHANGED = "the file has changed since the run"
@@ -157,12 +158,9 @@ class Run:
         """What the record calls a file, and whether it is what it was; one that it does not know is."""
         record = self._record
         data = contents.get(filename)
+        data = held(filename) if data is None else data
         if data is None:
-            try:
-                with open(filename, "rb") as stream:
-                    data = stream.read()
-            except (OSError, ValueError):
-                return filename, False
+            return filename, False
         digest, absolute = hashlib.sha256(data).hexdigest(), os.path.abspath(filename)
         known = {*record.digests, *record.sources}
         here = os.path.relpath(absolute).replace(os.sep, "/")

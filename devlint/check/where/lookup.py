@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from devlint.config.schema import ConfigError
 from devlint.device import Device, Kind, Role
 from devlint.finding import Answer, Place, Span
+from devlint.flow.syntax.names import dotted
 from devlint.source.stack import recursing
 from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import Source
@@ -77,15 +78,8 @@ def _names(source: Source, row: int) -> Iterator[tuple[Watched, str, Span]]:
             found.append((node, node.arg, Span(row, span.column, row, span.column + len(node.arg))))
         elif isinstance(node, ast.Attribute) and node.end_lineno == row:
             end = source.span(node).end_column
-            text = ast.unparse(node) if _is_dotted(node) else f".{node.attr}"
-            found.append((node, text, Span(row, end - len(node.attr), row, end)))
+            found.append((node, dotted(node) or f".{node.attr}", Span(row, end - len(node.attr), row, end)))
     yield from sorted(found, key=lambda entry: entry[2])
-
-
-def _is_dotted(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _is_meant(text: str, span: Span, name: str, column: int) -> bool:

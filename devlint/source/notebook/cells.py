@@ -15,6 +15,7 @@ from json.decoder import JSONArray, JSONDecodeError, JSONDecoder, JSONObject  # 
 from typing import Any, NamedTuple
 
 from devlint.finding import Span
+from devlint.source.files import held
 from devlint.source.text import NEWLINE, split_lines
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -233,11 +234,7 @@ def _language(metadata: object) -> str:
 
 def in_file(path: str, span: Span) -> Span:
     """The place in a file of a span of one of its cells; the span itself if it can no longer be read."""
-    try:
-        with open(path, "rb") as stream:
-            notebook = parsed(stream.read())
-    except (OSError, ValueError):
-        return span
+    notebook = parsed(held(path) or b"")
     return span if notebook is None else notebook.in_file(span)
 
 
