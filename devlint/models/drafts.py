@@ -312,8 +312,7 @@ class _Observed:
         run = self._went[0]
         if observation.place(run.receiver) or not all(_ABOUT_DEVICES.search(str(one)) for one in self._refused):
             return []
-        moved = [(name, given) for name in self._tensors() for given in entries.mixed(run.given, name, "cuda")]
-        return [name for name, given in moved if entries.call(run.entry, given).failure is not None]
+        return [name for name in self._tensors() if entries.takes(run.entry, run.given, name, "cuda") is False]
 
     def _beside(self) -> Words:
         """The arguments that may be on the CPU, among others elsewhere, and those that may not."""
@@ -323,9 +322,8 @@ class _Observed:
             return {}
         words: dict[str, list[str]] = {}
         for name in tensors:
-            for given in entries.mixed(run.given, name):
-                taken = entries.call(run.entry, given).failure is None
-                words.setdefault("accepts-cpu" if taken else "rejects-cpu", []).append(name)
+            taken = entries.takes(run.entry, run.given, name, "cpu")
+            words.setdefault("accepts-cpu" if taken else "rejects-cpu", []).append(name)
         return dict(words)
 
 

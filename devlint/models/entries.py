@@ -114,15 +114,16 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def mixed(given: Given, stated: str, place: str = "cpu") -> Iterator[Given]:
-    """The same arguments with one of them elsewhere, if it has a place."""
+def takes(function: Callable[..., Any], given: Given, stated: str, place: str) -> bool | None:
+    """Whether it takes the same arguments with one of them elsewhere, ``None`` if that one has no place."""
     name = given.name(stated)
     value: Any = given.all().get(name)
     if not observation.place(value):
-        return
+        return None
     here = value.to(place) if hasattr(value, "to") else torch.ones(4, 4, device=place)
     if name in given.named:
-        yield replace(given, named={**given.named, name: here})
+        given = replace(given, named={**given.named, name: here})
     else:
         at = int(name) if name.isdigit() else given.parameters.index(name)
-        yield replace(given, positional=(*given.positional[:at], here, *given.positional[at + 1 :]))
+        given = replace(given, positional=(*given.positional[:at], here, *given.positional[at + 1 :]))
+    return call(function, given).failure is None

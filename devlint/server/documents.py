@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from lsprotocol import types
 
@@ -97,9 +97,7 @@ def changed(text: str, change: types.TextDocumentContentChangeEvent, encoding: _
 def _changes(before: str, after: str) -> Iterator[tuple[int, int, str]]:
     """The differences of two texts: from where to where, and what comes there."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    starts = [0]
-    for line in old:
-        starts.append(starts[-1] + len(line))
+    starts = list(accumulate(map(len, old), initial=0))
     for tag, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from devlint.finding import Span
 
 _BOM = b"\xef\xbb\xbf"
 # What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
@@ -24,6 +27,16 @@ class ParseFailure:
 def split_lines(text: str) -> list[str]:
     r"""Split where Python's parser does: at \n, \r\n and \r, never at a form feed or a Unicode line separator."""
     return NEWLINE.split(text) if "\r" in text else text.split("\n")
+
+
+def extract(lines: Sequence[str], span: Span) -> str:
+    """The text of a span, its lines joined by a plain newline."""
+    rows = list(lines[span.row - 1 : span.end_row])
+    if not rows:
+        return ""
+    rows[-1] = rows[-1][: span.end_column - 1]
+    rows[0] = rows[0][span.column - 1 :]
+    return "\n".join(rows)
 
 
 def decode(data: bytes | str) -> str | ParseFailure:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from devlint.finding import Span
 from devlint.source.stack import with_deep_stack
-from devlint.source.text import ParseFailure, decode, split_lines
+from devlint.source.text import ParseFailure, decode, extract, split_lines
 
 if TYPE_CHECKING:
     import libcst
@@ -74,12 +74,7 @@ class Source:
 
     def slice(self, span: Span) -> str:
         """The source text of a span, its lines joined by a plain newline."""
-        rows = self.lines[span.row - 1 : span.end_row]
-        if not rows:
-            return ""
-        rows[-1] = rows[-1][: span.end_column - 1]
-        rows[0] = rows[0][span.column - 1 :]
-        return "\n".join(rows)
+        return extract(self.lines, span)
 
     def cst(self, node: ast.AST) -> libcst.BaseExpression | None:
         """The LibCST node of an expression, parsed when asked for; None where LibCST cannot read it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from devlint.record import WARM_UP, Frame
+from devlint.record import WARM_UP
 from devlint.report.audit.code import Code
 from devlint.report.audit.table import Cost, Group, Row, Table
 from devlint.report.terminal import BLUE, BOLD, Paint, cells
@@ -191,19 +191,15 @@ def _group(
 def _place(row: Row, code: Code, several: bool, room: int) -> str:
     """What of a line of code a row is of, if that has to be said: an expression, or the line of a library."""
     if row.via is not None:
-        return _via(row.via, code, room)
+        # the library's line by which it came there, with its code where that can be read
+        place = f"via {code.place(row.via)}"
+        left = room - cells(place) - 2
+        return f"{place}  {_cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else _cut(place, room)
     if not several or row.frame is None or room < _READABLE:
         return ""
     expression = code.expression(row.frame)
     # the end is kept, where the call stands that was running
     return "" if expression == code.line(row.frame) else _cut(expression[::-1], room)[::-1]
-
-
-def _via(frame: Frame, code: Code, room: int) -> str:
-    """The library's line by which it came there, with its code where that can be read."""
-    place = f"via {code.place(frame)}"
-    left = room - cells(place) - 2
-    return f"{place}  {_cut(code.line(frame), left)}".rstrip() if left >= _READABLE else _cut(place, room)
 
 
 def _tail(rows: Sequence[Row], paint: Paint) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from devlint.config.messages import leads_out
 from devlint.finding import Edit, Finding, Fix, Span
 from devlint.report.base import Report
+from devlint.source.text import extract
 
 Width = Callable[[str], int]
 """In how many units of a format a text is counted."""
@@ -109,13 +110,6 @@ def whole(report: Report, filename: str, fix: Fix) -> Edit | None:
     row, column = edits[0].span.row, edits[0].span.column
     start, pieces = (row, column), []
     for edit in edits:
-        pieces += [_between(lines, (row, column), (edit.span.row, edit.span.column)), edit.content]
+        pieces += [extract(lines, Span(row, column, edit.span.row, edit.span.column)), edit.content]
         row, column = edit.span.end_row, edit.span.end_column
     return Edit(Span(*start, row, column), "".join(pieces))
-
-
-def _between(lines: Sequence[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    rows = list(lines[start[0] - 1 : end[0]])
-    rows[-1] = rows[-1][: end[1] - 1]
-    rows[0] = rows[0][start[1] - 1 :]
-    return "\n".join(rows)

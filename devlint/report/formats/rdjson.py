@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from devlint.finding import Finding, Fix, Severity, Span, failed_file
+from devlint.finding import Finding, Severity, Span, failed_file
 from devlint.report.base import Report
 from devlint.report.formats.exchange import clean, counted, utf8, whole
 
@@ -36,7 +36,13 @@ def _diagnostic(report: Report, finding: Finding) -> dict[str, Any]:
         "code": {"value": finding.code},
     }
     if finding.fix is not None:
-        found["suggestions"] = _suggestions(report, finding.filename, finding.fix)
+        # one suggestion: of several, a reader could accept one and leave half of the fix
+        edit = whole(report, finding.filename, finding.fix)
+        found["suggestions"] = (
+            [{"range": _range(counted(report, finding.filename, edit.span, utf8)), "text": clean(edit.content)}]
+            if edit is not None
+            else []
+        )
     if finding.related:
         found["related_locations"] = [
             {
@@ -46,14 +52,6 @@ def _diagnostic(report: Report, finding: Finding) -> dict[str, Any]:
             for place in finding.related
         ]
     return found
-
-
-def _suggestions(report: Report, filename: str, fix: Fix) -> list[dict[str, Any]]:
-    """The fix as one suggestion: of several, a reader could accept one and leave half of the fix."""
-    edit = whole(report, filename, fix)
-    if edit is None:
-        return []
-    return [{"range": _range(counted(report, filename, edit.span, utf8)), "text": clean(edit.content)}]
 
 
 def _location(report: Report, filename: str, span: Span) -> dict[str, Any]:
