@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from devlint.auditor.frames import NOWHERE
@@ -95,6 +95,27 @@ class _Entry(NamedTuple):
         """How many sums and single calls it has."""
         return len(self.pending) + sum(len(tally.first) for tally in list(self.pending.values()))
 
+    def told(self, index: Mapping[tuple[Phase, What], int], origin: float | None) -> Slice:
+        """The same as a part of the record."""
+        parts = tuple(
+            Part(
+                event=index[self.phase, what],
+                calls=tally.calls,
+                bytes=tally.bytes,
+                seconds=None if origin is None else tally.seconds,
+                first=()
+                if origin is None
+                else tuple(Call(start=s - origin, seconds=t, bytes=b) for s, t, b in tally.first),
+            )
+            for what, tally in list(self.pending.items())  # a list, as another thread may add to it
+            if (self.phase, what) in index and what.kind != "move"
+        )
+        told = Slice(phase=self.phase, number=None if self.number is None else self.number + 1, parts=parts)
+        if self.when is None or origin is None:
+            return told
+        start, seconds, waited = self.when
+        return replace(told, start=start - origin, seconds=seconds, waited=waited)
+
 
 @dataclass(slots=True)
 class History:
@@ -128,36 +149,10 @@ class History:
 
     def slices(self, index: Mapping[tuple[Phase, What], int], origin: float | None) -> tuple[Slice, ...]:
         """What is kept; ``index`` numbers the events, ``origin`` is where times count from, ``None`` without times."""
-        return tuple(_slice(entry, index, origin) for entry in self._entries)
+        return tuple(entry.told(index, origin) for entry in self._entries)
 
     def _thin_out(self) -> None:
         self._stride *= 2
         self._entries = [entry for entry in self._entries if entry.number is None or entry.number % self._stride == 0]
         kept = [entry for entry in self._entries if entry.number is not None]
         self._steps, self._parts = len(kept), sum(entry.size() for entry in kept)
-
-
-def _slice(entry: _Entry, index: Mapping[tuple[Phase, What], int], origin: float | None) -> Slice:
-    timed = origin is not None
-    origin = origin or 0.0
-    parts = [
-        Part(
-            event=index[entry.phase, what],
-            calls=tally.calls,
-            bytes=tally.bytes,
-            seconds=tally.seconds if timed else None,
-            first=tuple(
-                Call(start=start - origin, seconds=seconds, bytes=size)
-                for start, seconds, size in (tally.first if timed else ())
-            ),
-        )
-        for what, tally in list(entry.pending.items())  # a list, as another thread may add to it
-        if (entry.phase, what) in index and what.kind != "move"
-    ]
-    number = None if entry.number is None else entry.number + 1
-    if entry.when is None or not timed:
-        return Slice(phase=entry.phase, number=number, parts=tuple(parts))
-    start, seconds, waited = entry.when
-    return Slice(
-        phase=entry.phase, number=number, start=start - origin, seconds=seconds, waited=waited, parts=tuple(parts)
-    )

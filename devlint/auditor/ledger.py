@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 import threading
 from array import array
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from time import perf_counter
 from typing import NamedTuple
 
@@ -65,12 +67,14 @@ class _Total(Tally):
     early: list[Tally] = field(default_factory=list)
 
     def copy(self) -> _Total:
-        other = _Total(steps=self.steps, late=self.late, late_seconds=self.late_seconds.copy())
-        other.take(self)
-        other.late_calls.update(self.late_calls)
-        other.late_bytes.update(self.late_bytes)
-        other.early.extend(self.early)
-        return other
+        return replace(
+            self,
+            threads=set(self.threads),
+            late_calls=self.late_calls.copy(),
+            late_bytes=self.late_bytes.copy(),
+            late_seconds=self.late_seconds.copy(),
+            early=self.early[:],
+        )
 
     def spread(self, tally: Tally, number: int) -> None:
         if number < WARM_UP:
@@ -256,13 +260,8 @@ class Ledger:
 
 def _median(values: Counter[int]) -> float:
     """The median of a multiset that may be far larger than it has values."""
+    ordered = sorted(values)
+    ends = list(accumulate(values[value] for value in ordered))
     total = values.total()
-    if total == 0:
-        return 0
-    middles = {(total - 1) // 2, total // 2}
-    found: list[int] = []
-    seen = 0
-    for value in sorted(values):
-        seen += values[value]
-        found += [value for middle in sorted(middles) if seen - values[value] <= middle < seen]
-    return sum(found) / len(found)
+    middles = (total - 1) // 2, total // 2
+    return sum(ordered[bisect_right(ends, middle)] for middle in middles) / 2 if total else 0

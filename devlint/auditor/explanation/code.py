@@ -14,7 +14,6 @@ from typing import Any
 from devlint.auditor.frames import Spot, file_of, line_of, positions_of, qualified_name
 from devlint.record import Frame
 
-_Span = tuple[int, int, int, int]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _PARSING = threading.Lock()
 _TRIES = 3
@@ -52,13 +51,17 @@ def running(code: CodeType, instruction: int) -> ast.AST | None:
     line, end_line, column, end_column = positions_of(spot)
     if line is None or end_line is None or column is None or end_column is None:
         return _statement(module, line_of(spot))
-    span = line, column, end_line, end_column
     best: ast.AST | None = None
     parent: ast.AST | None = None
-    for node, above in _inside(module, span):
-        best, parent = node, above
-        if _span(node) == span and isinstance(node, (ast.expr, ast.stmt)):
-            break
+    node: Any
+    for node in ast.walk(module):  # of the nodes that contain a span, the outer ones come first
+        if hasattr(node, "lineno"):
+            first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+            if first <= (line, column) and (end_line, end_column) <= last:
+                best, parent = node, best
+                exact = (first, last) == ((line, column), (end_line, end_column))
+                if exact and isinstance(node, (ast.expr, ast.stmt)):
+                    break
     if isinstance(best, ast.Expr):
         best = best.value
     stored = isinstance(best, ast.Subscript) and isinstance(best.ctx, ast.Store)
@@ -99,29 +102,6 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield from own_nodes(child)
-
-
-def _inside(module: ast.Module, span: _Span) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The nodes that contain a span, from the outermost in, each with its parent."""
-    node: ast.AST | None = module
-    while node is not None:
-        spans = ((child, _span(child)) for child in _positioned(node))
-        inner = next((child for child, own in spans if own[:2] <= span[:2] and span[2:] <= own[2:]), None)
-        if inner is not None:
-            yield inner, node
-        node = inner
-
-
-def _positioned(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if hasattr(child, "lineno"):
-            yield child
-        else:  # an argument list, a comprehension: it has no place of its own
-            yield from _positioned(child)
-
-
-def _span(node: Any) -> _Span:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def _statement(module: ast.Module, line: int) -> ast.AST | None:

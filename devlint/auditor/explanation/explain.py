@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -14,7 +14,8 @@ from torch import nn
 from devlint.auditor.explanation.code import running as running_code
 from devlint.auditor.explanation.lookup import look_up
 from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
-from devlint.auditor.explanation.operands import Operand, operands, rest
+from devlint.auditor.explanation.operands import Operand, Role, operands, rest
+from devlint.auditor.explanation.provenance import Reason
 from devlint.auditor.explanation.reasons import Reasons
 from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
 from devlint.auditor.frames import Frames
@@ -32,7 +33,7 @@ from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.syntax.names import spelled
 from devlint.record import Mismatch, Party
 
-Role = Literal["input", "parameter", "buffer", "attribute", "variable"]
+_UNKNOWN = Reason()
 _PARTIES = 8
 _LONGEST = 60
 _CALLS = ("_wrapped_call_impl", "_call_impl", "inner")
@@ -45,19 +46,6 @@ class Explanation(NamedTuple):
     mismatch: Mismatch
     held: tuple[tuple[Held, str], ...] = ()
     """Each with the device of the module that holds it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A tensor, or a module, that may be one side of the mismatch."""
-
-    text: str
-    device: str
-    role: Role
-    tensor: torch.Tensor | None = None
-    module: nn.Module | None = None
-    operand: Operand | None = None
-    why: str = ""
 
 
 def examine(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Explanation | None:
@@ -94,19 +82,11 @@ class _Examination:
     def result(self) -> Explanation:
         path, kind = self._module()
         candidates = self._candidates()
-        devices = self._stray_devices(candidates)
-        strays = [candidate for candidate in candidates if candidate.device in devices]
-        parties: list[Party] = []
-        held: list[Held] = []
-        for candidate in strays:
-            reason = self.reasons.of(candidate.tensor, candidate.module, candidate.operand, candidate.device)
-            held += [reason.held] if reason.held is not None else []
-            why = "; ".join(part for part in (candidate.why, reason.why) if part)
-            role: Role = candidate.role
-            if reason.held is not None and reason.held.value is candidate.tensor:
-                role = "attribute"
-            parties.append(replace(_party(candidate), why=why, origin=reason.frame, role=role))
-        parties += [_party(candidate) for candidate in candidates if candidate not in strays]
+        strays = self._stray_devices(candidates)
+        reasons = [(one, self.reasons.of(one)) for one in candidates if one.device in strays]
+        held = [reason.held for _, reason in reasons if reason.held is not None]
+        parties = [_party(candidate, candidate.why, reason) for candidate, reason in reasons]
+        parties += [_party(candidate) for candidate in candidates if candidate.device not in strays]
         project = self.trail.project
         inner = self.trail.scenes[0] if self.trail.scenes else None
         mismatch = Mismatch(
@@ -132,7 +112,7 @@ class _Examination:
             path = next((held.text + rest for held, rest in self.reasons.holding(module)), "")
         return path, type(module).__name__
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self) -> list[Operand]:
         """Those who took part: by the module that ran, or else by the expression in the code."""
         if self.demand:
             return list(self._alone())
@@ -143,7 +123,7 @@ class _Examination:
                 return _representative(found, self._stray_devices(found))
         return []
 
-    def _stray_devices(self, candidates: list[Candidate]) -> set[str]:
+    def _stray_devices(self, candidates: list[Operand]) -> set[str]:
         """The devices of those who are out of place: the CPU, else whatever is not where the parameters are."""
         devices = [candidate.device for candidate in candidates]
         if self.demand:
@@ -154,7 +134,7 @@ class _Examination:
         expected = (own or devices or [""])[0]
         return set(devices) - {expected}
 
-    def _wrapped(self) -> Iterator[Candidate]:
+    def _wrapped(self) -> Iterator[Operand]:
         """DataParallel and DistributedDataParallel, which want the module on their first device."""
         found = self.trail.find(nn.Module)
         if found is None or not is_wrapper(found[0]) or "device_ids" not in self.text:
@@ -168,11 +148,11 @@ class _Examination:
             why = f"`{type(wrapper).__name__}` wants the module on {expected} before it wraps it"
             for name, tensor in _placed(inner):
                 if device_of(tensor) != expected:
-                    yield Candidate(name, device_of(tensor), "parameter", tensor, inner, why=why)
+                    yield Operand(name, device_of(tensor), tensor, "parameter", inner, why)
                     break
-            yield Candidate("device_ids[0]", expected, "variable")
+            yield Operand("device_ids[0]", expected)
 
-    def _optimizer(self) -> Iterator[Candidate]:
+    def _optimizer(self) -> Iterator[Operand]:
         """State of an optimizer that is not where its parameter is."""
         found = self.trail.find(torch.optim.Optimizer)
         if found is None:
@@ -182,27 +162,25 @@ class _Examination:
             for name, value in leaves(state):
                 if isinstance(parameter, torch.Tensor) and not is_scalar(value) and value.device != parameter.device:
                     why = f"`{kind}` got this state while the parameter was there, which has moved since"
-                    yield Candidate(f"state of {kind}{name}", device_of(value), "variable", value, why=why)
-                    yield Candidate("parameter", device_of(parameter), "parameter", parameter)
+                    yield Operand(f"state of {kind}{name}", device_of(value), value, why=why)
+                    yield Operand("parameter", device_of(parameter), parameter, "parameter")
                     return
 
-    def _alone(self) -> Iterator[Candidate]:
+    def _alone(self) -> Iterator[Operand]:
         """The one tensor that had to be somewhere else, such as on the CPU for NumPy."""
         blamed = argument_in(self.text)
         for stop in reversed(self.trail.stops) if blamed else ():
             tensor = stop.frame.f_locals.get(blamed)
             if stop.internal and isinstance(tensor, torch.Tensor):
-                named = self._spelled(tensor)
-                text = named.text if named else blamed
-                yield Candidate(text, device_of(tensor), "input", tensor, operand=named, why=self.demand)
+                yield Operand(self._spelled(tensor) or blamed, device_of(tensor), tensor, "input", why=self.demand)
                 return
         for stop in self.trail.scenes:
             for operand in self._operands(stop):
                 if operand.device != "cpu" and isinstance(operand.value, torch.Tensor):
-                    yield replace(self._candidate(operand), why=self.demand)
+                    yield replace(self._in_role(operand), why=self.demand)
                     return
 
-    def _inside_module(self) -> Iterator[Candidate]:
+    def _inside_module(self) -> Iterator[Operand]:
         """What a module of torch or a library works on: what it registers itself, and its inputs."""
         found = self.trail.running
         if found is None or found[1].project:
@@ -211,19 +189,18 @@ class _Examination:
         stop = next(
             stop for stop in self.trail.stops if stop.this is module and stop.frame.f_code.co_name not in _CALLS
         )
-        name = self._name_of(module)
+        name = self._module()[0] or self._spelled(module) or type(module).__name__
         for part, tensor in own_tensors(module):
             if is_placed(tensor):
                 role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
-                yield Candidate(f"{name}.{part}" if name else part, device_of(tensor), role, tensor, module)
+                yield Operand(f"{name}.{part}" if name else part, device_of(tensor), tensor, role, module)
         for position, (text, value) in enumerate(_arguments(stop)):
             for path, tensor in leaves(value, text):
                 if is_placed(tensor):
-                    named = self._spelled(tensor)
-                    shown = named.text if named else self._argument(module, position) or path
-                    yield Candidate(shown, device_of(tensor), "input", tensor, operand=named)
+                    shown = self._spelled(tensor) or self._argument(module, position) or path
+                    yield Operand(shown, device_of(tensor), tensor, "input")
 
-    def _expression(self) -> Iterator[Candidate]:
+    def _expression(self) -> Iterator[Operand]:
         """The operands of the expression that failed, in the innermost code that is not torch's."""
         for stop in self.trail.scenes:
             found = self._operands(stop)
@@ -233,13 +210,13 @@ class _Examination:
             if len(devices) == 1 and stop is self.trail.scenes[0]:
                 other = self._other(stop, devices.pop())
                 if other is not None:
-                    yield from (*map(self._candidate, direct or found), other)
+                    yield from (*map(self._in_role, direct or found), other)
                     return
             if len(devices) > 1:
-                yield from map(self._candidate, chosen)
+                yield from map(self._in_role, chosen)
                 return
 
-    def _other(self, stop: Stop, known: str) -> Candidate | None:
+    def _other(self, stop: Stop, known: str) -> Operand | None:
         """The one operand of which nothing is known, where the others are on one of two devices that torch names."""
         node = self._node(stop)
         odd = rest(node, stop.frame) if node is not None else None
@@ -247,17 +224,17 @@ class _Examination:
         left = [name for name in devices if name != known and f"{known}:" not in name and f"{name}:" not in known]
         if odd is None or len(devices) != 2 or len(left) != 1:
             return None
-        return Candidate(spelled(odd), left[0], "variable")
+        return Operand(spelled(odd), left[0])
 
-    def _candidate(self, operand: Operand) -> Candidate:
+    def _in_role(self, operand: Operand) -> Operand:
+        """An operand of an expression as what it is to the module that ran; of a module, the first of its tensors."""
         value = operand.value
         if isinstance(value, nn.Module):
             name, tensor = next(_placed(value))
-            return Candidate(f"{operand.text}.{name}", operand.device, "parameter", tensor, value, operand)
-        role: Role = "variable"
+            return replace(operand, text=f"{operand.text}.{name}", value=tensor, role="parameter", module=value)
         if value is not None and any(owner_of(module, value) for module in self.trail.modules[:1]):
-            role = "parameter" if isinstance(value, nn.Parameter) else "buffer"
-        return Candidate(operand.text, operand.device, role, value, operand=operand)
+            return replace(operand, role="parameter" if isinstance(value, nn.Parameter) else "buffer")
+        return operand
 
     def _operands(self, stop: Stop) -> list[Operand]:
         node = self._node(stop)
@@ -268,11 +245,11 @@ class _Examination:
             self.node[stop] = running_code(stop.frame.f_code, stop.instruction)
         return self.node[stop]
 
-    def _spelled(self, tensor: torch.Tensor) -> Operand | None:
-        """How the project's code names a tensor, else how a library's does."""
+    def _spelled(self, value: object) -> str:
+        """How the project's code names a tensor or a module, else how a library's does; empty if neither does."""
         stops = sorted(self.trail.scenes, key=lambda stop: not stop.project)
         operands = (operand for stop in stops for operand in self._operands(stop))
-        return next((operand for operand in operands if operand.value is tensor), None)
+        return next((operand.text for operand in operands if operand.value is value), "")
 
     def _argument(self, module: nn.Module, position: int) -> str:
         """The text of an argument in the call of a module that stands in the code."""
@@ -284,12 +261,6 @@ class _Examination:
                 return text if len(text) <= _LONGEST else ""
         return ""
 
-    def _name_of(self, module: nn.Module) -> str:
-        """The path of a module, or the name that the code gives it."""
-        operands = (operand for stop in self.trail.scenes for operand in self._operands(stop))
-        named = (operand.text for operand in operands if operand.value is module)
-        return self._module()[0] or next(named, type(module).__name__)
-
     def _from_text(self) -> tuple[Party, ...]:
         """What the message alone tells."""
         devices, blamed = devices_in(self.text), argument_in(self.text)
@@ -300,9 +271,16 @@ def _placed(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     return ((path, tensor) for path, tensor in all_tensors(module) if is_placed(tensor))
 
 
-def _party(candidate: Candidate) -> Party:
-    example = describe(candidate.tensor) if candidate.tensor is not None else ""
-    return Party(text=candidate.text, device=candidate.device, example=example, role=candidate.role)
+def _party(operand: Operand, why: str = "", reason: Reason = _UNKNOWN) -> Party:
+    value = operand.value
+    return Party(
+        text=operand.text,
+        device=operand.device,
+        example=describe(value) if isinstance(value, torch.Tensor) else "",
+        role="attribute" if reason.held is not None and reason.held.value is value else operand.role,
+        why="; ".join(filter(None, (why, reason.why))),
+        origin=reason.frame,
+    )
 
 
 def _arguments(stop: Stop) -> list[tuple[str, object]]:
@@ -311,16 +289,16 @@ def _arguments(stop: Stop) -> list[tuple[str, object]]:
     return [(name, values[name]) for name in names if name in values]
 
 
-def _unique(candidates: Iterator[Candidate]) -> list[Candidate]:
-    found: list[Candidate] = []
+def _unique(candidates: Iterator[Operand]) -> list[Operand]:
+    found: list[Operand] = []
     for candidate in candidates:
         named = any((candidate.text, candidate.device) == (other.text, other.device) for other in found)
-        if not named and not any(candidate.tensor is other.tensor for other in found if other.tensor is not None):
+        if not named and not any(candidate.value is other.value for other in found if other.value is not None):
             found.append(candidate)
     return found
 
 
-def _indexed(candidate: Candidate, named: set[str]) -> Candidate:
+def _indexed(candidate: Operand, named: set[str]) -> Operand:
     """With the index of a device that the code names without one, as the message has it."""
     if ":" in candidate.device or candidate.device == "cpu":
         return candidate
@@ -328,16 +306,13 @@ def _indexed(candidate: Candidate, named: set[str]) -> Candidate:
     return replace(candidate, device=full)
 
 
-def _representative(candidates: list[Candidate], strays: set[str]) -> list[Candidate]:
+def _representative(candidates: list[Operand], strays: set[str]) -> list[Operand]:
     """One parameter of each module and device is enough; strays first."""
-    seen: set[tuple[int, str]] = set()
-    found: list[Candidate] = []
+    found: dict[tuple[int, str], Operand] = {}
     for candidate in candidates:
-        key = (id(candidate if candidate.module is None else candidate.module), candidate.device)
-        if key not in seen:
-            found.append(candidate)
-        seen.add(key)
-    return sorted(found, key=lambda candidate: candidate.device not in strays)
+        key = id(candidate if candidate.module is None else candidate.module), candidate.device
+        found.setdefault(key, candidate)
+    return sorted(found.values(), key=lambda candidate: candidate.device not in strays)
 
 
 def _said(text: str) -> str:

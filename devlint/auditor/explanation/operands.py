@@ -6,6 +6,7 @@ import ast
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import nn
@@ -19,22 +20,27 @@ _ENDS = MOVERS | TO_HOST | {"type"}
 _SKIPPED = frozenset({"device", "dtype", "map_location"})
 _MAKERS = ("default_or_kwarg", "cpu", "data_or_default")
 """Rules of torch's table for functions that make a tensor where they are told, or on the default device."""
+Role = Literal["input", "parameter", "buffer", "attribute", "variable"]
 _COMMON = 8
 """So many tensors of one container are worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Something in the expression: a tensor, a module, or a result whose device is known though it is gone.
+    """What takes part in an operation: a tensor, a module, or a result whose device is known though it is gone.
 
-    ``direct`` says that it is an operand itself, rather than something that an operand was computed from.  ``made``
-    names the function that made it on the default device, in the expression.
+    ``node`` is its expression, where it has one; ``direct`` says that it is an operand itself, rather than something
+    that an operand was computed from.  ``made`` names the function that made it on the default device, in the
+    expression.  ``module`` is the module whose parameter stands for it; ``why`` says why it had to be elsewhere.
     """
 
-    node: ast.expr
     text: str
     device: str
     value: torch.Tensor | nn.Module | None = None
+    role: Role = "variable"
+    module: nn.Module | None = None
+    why: str = ""
+    node: ast.expr | None = None
     direct: bool = True
     made: str = ""
 
@@ -116,7 +122,7 @@ def _of(node: ast.expr, text: str, value: object, direct: bool) -> Iterator[Oper
     if isinstance(value, nn.Module):
         device = home(value)
         if device:
-            yield Operand(node, text, device, value, direct)
+            yield Operand(text, device, value, node=node, direct=direct)
         return
     if isinstance(value, types.ModuleType | type) or callable(value):
         return
@@ -124,7 +130,7 @@ def _of(node: ast.expr, text: str, value: object, direct: bool) -> Iterator[Oper
         if count >= _COMMON * 4:
             return
         if not is_scalar(tensor):
-            yield Operand(node, path, device_of(tensor), tensor, direct)
+            yield Operand(path, device_of(tensor), tensor, node=node, direct=direct)
 
 
 def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operand]:
@@ -134,13 +140,13 @@ def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operan
     device = _target(node, frame) if moved else default_device() if made else _placed(node, frame)
     if depth and (moved or device):
         if device:
-            yield Operand(node, ast.unparse(node), device, direct=depth <= 1, made="" if moved else made)
+            yield Operand(ast.unparse(node), device, node=node, direct=depth <= 1, made="" if moved else made)
         return
     called = look_up(function, frame)
     inner = depth + 1
     if isinstance(called, nn.Module):
         if depth and home(called):
-            yield Operand(node, ast.unparse(node), home(called), direct=depth <= 1)
+            yield Operand(ast.unparse(node), home(called), node=node, direct=depth <= 1)
             inner = depth + 2
         yield from _of(function, ast.unparse(function), called, depth == 0)
     elif isinstance(function, ast.Attribute) and not dotted(function, frame):

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of, own_nodes, tree
-from devlint.auditor.explanation.lookup import MISSING, attribute, dotted, look_up
+from devlint.auditor.explanation.lookup import dotted, look_up
 from devlint.auditor.explanation.operands import factory
 from devlint.auditor.explanation.trail import Stop
 from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.catalog.methods import TO_DEVICE
+from devlint.flow.syntax.nodes import parameters
 from devlint.record import Frame
 
 _DEPTH = 4
@@ -32,7 +33,7 @@ class Binding(NamedTuple):
     """A place that gives a name its value: the assigned expression, or what is iterated over."""
 
     node: ast.AST
-    value: ast.expr | None = None
+    value: ast.expr
     loop: bool = False
 
 
@@ -85,14 +86,10 @@ def of_binding(name: str, binding: Binding, stop: Stop, device: str, depth: int 
     """What an assignment says of the device of what it assigns."""
     place = stop.place(binding.node)
     value = binding.value
-    if value is None or (binding.loop and device != "cpu"):
+    if binding.loop and device != "cpu":
         return Reason(frame=place)
     if binding.loop:
         return Reason(f"it comes from the loop over `{_bare(value)}` as it is, and was never moved", place)
-    return _of_value(name, value, place, stop, device, depth)
-
-
-def _of_value(name: str, value: ast.expr, place: Frame, stop: Stop, device: str, depth: int) -> Reason:
     made = made_by(value, stop.frame, device)
     if made:
         return Reason(made, place)
@@ -145,9 +142,6 @@ def _made_by_call(call: ast.Call, frame: types.FrameType, device: str) -> str:
 def _returned(call: ast.Call, stop: Stop, device: str) -> Reason | None:
     """What a function of the script returned, if all it returns was made there on the default device."""
     called = look_up(call.func, stop.frame)
-    if called is MISSING and isinstance(call.func, ast.Attribute):
-        base = look_up(call.func.value, stop.frame)
-        called = MISSING if base is MISSING else attribute(base, call.func.attr)
     code = getattr(called, "__code__", None)
     if not isinstance(called, types.FunctionType) or not isinstance(code, types.CodeType):
         return None
@@ -162,16 +156,16 @@ def _returned(call: ast.Call, stop: Stop, device: str) -> Reason | None:
             for part in node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]:
                 named = list(bindings(function, part.id))[-1:] if isinstance(part, ast.Name) else []
                 value = named[0].value if named else part
-                made = made_by(value, elsewhere, device) if value is not None else ""
-                if made and value is not None:
+                made = made_by(value, elsewhere, device)
+                if made:
                     frame = frame_at(code, value, called.__qualname__)
                     return Reason(f"`{shown}()` returns it, and there {made}", frame)
     return None
 
 
-def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:
-    """The assignment ``self.name = ...`` in the code of the module's class, and the assigned expression."""
-    best: tuple[Frame | None, str] = (None, "")
+def of_attribute(owner: object, name: str) -> tuple[Frame | None, ast.expr | None]:
+    """The assignment ``self.name = ...`` in the code of the object's class, and the assigned expression."""
+    best: tuple[Frame | None, ast.expr | None] = (None, None)
     for cls in type(owner).__mro__:
         for function in list(vars(cls).values()):
             code = getattr(function, "__code__", None)
@@ -183,10 +177,9 @@ def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:
                 if isinstance(binding.value, ast.Constant) and binding.value.value is None:
                     continue  # a placeholder
                 frame = frame_at(code, binding.node, getattr(function, "__qualname__", ""))
-                text = ast.unparse(binding.value) if binding.value is not None else ""
                 if code.co_name == "__init__":
-                    return frame, text
-                best = best if best[0] else (frame, text)
+                    return frame, binding.value
+                best = best if best[0] else (frame, binding.value)
         if best[0]:
             break
     return best
@@ -227,6 +220,4 @@ def is_parameter(name: str, function: FunctionNode | None) -> bool:
     """Whether the name is a parameter of the function, and so came from its caller."""
     if function is None or isinstance(function, ast.Module):
         return False
-    given = function.args
-    named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    return name in {argument.arg for argument in named}
+    return any(name == parameter.arg for parameter in parameters(function.args))

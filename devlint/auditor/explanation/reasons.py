@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -32,15 +31,15 @@ class Reasons:
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
 
-    def of(self, tensor: torch.Tensor | None, module: nn.Module | None, operand: Operand | None, device: str) -> Reason:
-        """The reason for a tensor, for a parameter of ``module``, or for what an operand was."""
-        if module is not None:
-            return self._module(module, operand, device)
-        if tensor is not None:
-            return self._tensor(tensor, operand, device)
-        if operand is not None and operand.made:
+    def of(self, operand: Operand) -> Reason:
+        """The reason for a parameter of a module, for a tensor, or for a result that is gone."""
+        if operand.module is not None:
+            return self._module(operand.module, operand.device)
+        if isinstance(operand.value, torch.Tensor):
+            return self._tensor(operand.value, operand.device)
+        if operand.made and operand.node is not None:
             stop = self._trail.scenes[0]
-            return Reason(made_by(operand.node, stop.frame, device), stop.place(operand.node))
+            return Reason(made_by(operand.node, stop.frame, operand.device), stop.place(operand.node))
         return Reason()
 
     def holding(self, module: nn.Module) -> Iterator[tuple[Held, str]]:
@@ -63,7 +62,7 @@ class Reasons:
                     found.append(held)
         return found
 
-    def _module(self, module: nn.Module, operand: Operand | None, device: str) -> Reason:
+    def _module(self, module: nn.Module, device: str) -> Reason:
         for held, _ in self.holding(module):
             return _plain(held)
         root = self._trail.root
@@ -73,7 +72,7 @@ class Reasons:
         where = "the CPU" if device == "cpu" else device
         for stop in self._trail.scenes:
             name = stop.holds(whole) or _attribute_of(stop.this, whole)
-            frame = self._assignment(name, stop) if name not in ("", "self") else None
+            frame = _assignment(name, stop) if name not in ("", "self") else None
             if frame is not None and home(whole) == device == "cpu":
                 return Reason(f"all of `{name}` is on {where}: it was never moved, or moved back", frame)
             if frame is not None:
@@ -90,14 +89,14 @@ class Reasons:
             return Reason(f"`self.{name}` is assigned in `{frame.function}`, after the model had been moved", frame)
         return Reason("", frame)
 
-    def _tensor(self, tensor: torch.Tensor, operand: Operand | None, device: str) -> Reason:
+    def _tensor(self, tensor: torch.Tensor, device: str) -> Reason:
         for held in self._held:
             if held.value is tensor:
                 return _plain(held)
         for root in self._trail.modules[:1]:
             registered = owner_of(root, tensor)
             if registered is not None:
-                return self._module(registered, operand, device)
+                return self._module(registered, device)
         for stop in self._trail.scenes:
             reason = self._variable(tensor, stop, device)
             if reason.frame is not None:
@@ -114,39 +113,31 @@ class Reasons:
         this = stop.this
         attribute = _attribute_of(this, tensor)
         if attribute:
-            return self._of_attribute(this, attribute.removeprefix("self."), stop, device)
+            return _of_attribute(this, attribute.removeprefix("self."), stop, device)
         for name, value in list(stop.frame.f_locals.items()):
             if isinstance(value, (nn.Module, torch.Tensor)) or value is this:
                 continue
-            held = any(found is tensor for _, found in leaves(value, depth=2))
-            if held and not is_parameter(name, function):
-                return self._element(name, tensor, value, stop, device)
+            path = next((path for path, found in leaves(value, name, depth=2) if found is tensor), "")
+            if path and not is_parameter(name, function):
+                # what was assigned to the element, else what was to the container
+                assigned = list(bindings(function, path))
+                return of_binding(path, assigned[-1], stop, device) if assigned else of_name(name, stop, device)
         return Reason()
 
-    def _element(self, name: str, tensor: torch.Tensor, value: object, stop: Stop, device: str) -> Reason:
-        """A tensor in a container: what was assigned to the element, else what was to the container."""
-        path = next(path for path, found in leaves(value, name, depth=2) if found is tensor)
-        found = list(bindings(stop.function, path))
-        return of_binding(path, found[-1], stop, device) if found else of_name(name, stop, device)
 
-    def _of_attribute(self, this: object, name: str, stop: Stop, device: str) -> Reason:
-        """An attribute of an object that is no module, such as a trainer."""
-        frame, text = of_attribute(this, name)
-        if frame is None:
-            return Reason()
-        try:
-            value: ast.AST = ast.parse(text, mode="eval").body
-        except SyntaxError:
-            return Reason("", frame)
-        return Reason(made_by(value, stop.frame, device), frame)
+def _of_attribute(this: object, name: str, stop: Stop, device: str) -> Reason:
+    """An attribute of an object that is no module, such as a trainer."""
+    frame, value = of_attribute(this, name)
+    return Reason(made_by(value, stop.frame, device) if value is not None else "", frame)
 
-    def _assignment(self, name: str, stop: Stop) -> Frame | None:
-        """Where a variable, or an attribute of ``self``, was assigned."""
-        if name.startswith("self."):
-            return of_attribute(stop.this, name.removeprefix("self."))[0]
-        found = list(bindings(stop.function, name))
-        before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line] or found
-        return stop.place(before[0].node) if before else None
+
+def _assignment(name: str, stop: Stop) -> Frame | None:
+    """Where a variable, or an attribute of ``self``, was assigned."""
+    if name.startswith("self."):
+        return of_attribute(stop.this, name.removeprefix("self."))[0]
+    found = list(bindings(stop.function, name))
+    before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line] or found
+    return stop.place(before[0].node) if before else None
 
 
 def _plain(held: Held) -> Reason:
