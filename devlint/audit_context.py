@@ -12,6 +12,7 @@ from devlint.auditor.notebook_cells import named
 from devlint.auditor.run import header
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe
+from devlint.auditor.session import Settings
 from devlint.config.load import Resolver
 from devlint.record import Ending, Record
 from devlint.rules.selection import validate
@@ -83,10 +84,9 @@ class Audit:
         simulated = self._simulate or simulator.installed()
         plan = Plan(
             header(simulated=simulated),
+            Settings(steps=self._steps, sampling=not self._every_step),
             simulator=simulator.install if simulated else None,
             devices=self._devices,
-            steps=self._steps,
-            sampling=not self._every_step,
         )
         recording = Recording(plan)
         try:

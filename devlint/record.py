@@ -97,6 +97,12 @@ class Event:
     steady: Steady | None = None
     """Per training step; only in the phase ``train``."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether the host waited for the device, to read what that had yet to compute or without."""
+        reading = self.kind == "copy" and self.source != "cpu" and self.target == "cpu" and self.blocking is True
+        return self.kind == "sync" or reading
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from devlint.config.budgets import COUNTED, FORBIDDEN, Budgets
+from devlint.config.budgets import FORBIDDEN, Budgets
 from devlint.config.messages import leads_out
 from devlint.finding import Severity
 from devlint.report.audit.table import Cost, cost_of, direction
@@ -30,31 +30,15 @@ class Breach(NamedTuple):
         return "\n".join([f"{self.name}: {self.text}", *(f"  {place}" for place in self.places)])
 
 
-class _Count(NamedTuple):
-    """What is counted: which events, in how many calls or bytes, in a step or in all."""
-
-    what: str
-    counts: Callable[[Event], bool]
-    in_bytes: bool
-    per_step: bool
-
-
-def _waits(event: Event) -> bool:
-    """The host reads what the device has yet to compute, or waits for it without."""
-    return event.kind == "sync" or (direction(event) == "D2H" and event.blocking is True)
-
-
 _COUNTED: dict[str, tuple[str, Callable[[Event], bool]]] = {
     "h2d": ("copies to the device", lambda event: direction(event) == "H2D"),
     "h2d_bytes": ("copied to the device", lambda event: direction(event) == "H2D"),
     "d2h": ("copies from the device", lambda event: direction(event) == "D2H"),
     "d2h_bytes": ("copied from the device", lambda event: direction(event) == "D2H"),
-    "syncs": ("waits for the device", _waits),
+    "syncs": ("waits for the device", lambda event: event.waits),
 }
-_COUNTS = {
-    name: _Count(*_COUNTED[name.removesuffix("_per_step")], "_bytes" in name, name.endswith("_per_step"))
-    for name in COUNTED
-}
+"""What is counted, by the names of budgets for a whole run: in words, and which events."""
+_PER_STEP = "_per_step"
 _ARTICLES = {"training": "a", "evaluation": "an"}
 
 
@@ -67,7 +51,7 @@ def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> li
     found: list[Breach] = []
     stepless = all(_stepping(process) is None for process in processes)
     for name, limit in limits.items():
-        if stepless and name in general and name in _COUNTS and _COUNTS[name].per_step:
+        if stepless and name in general and name.endswith(_PER_STEP):
             continue
         found += _forbidden(record, processes, name) if name in FORBIDDEN else _over(record, processes, name, limit)
     if limits and (failure := next((process.failure for process in processes if process.failure), "")):
@@ -76,23 +60,21 @@ def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> li
 
 
 def _over(record: Record, processes: list[Process], name: str, limit: float) -> Iterator[Breach]:
-    count = _COUNTS[name]
-    sums = [
-        _Sum(process, phase, count)
-        for process in processes
-        for phase in [_stepping(process) if count.per_step else ""]
-        if phase is not None
-    ]
+    what, counts = _COUNTED[name.removesuffix(_PER_STEP)]
+    in_bytes, per_step = "_bytes" in name, name.endswith(_PER_STEP)
+    phases = [(process, _stepping(process) if per_step else "") for process in processes]
+    sums = [_Sum(process, phase, counts, in_bytes) for process, phase in phases if phase is not None]
     if not sums:
         yield Breach(name, "there was no training or evaluation step; a budget without `per_step` counts all there was")
         return
     worst = max(sums, key=lambda each: each.amount)
     if worst.amount <= limit:
         return
-    show = size if count.in_bytes else number
+    show = size if in_bytes else number
     rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
-    where = f" in {_ARTICLES[worst.phase]} {worst.phase} step{rank}" if count.per_step else rank.replace(" of", " in")
-    what = count.what.replace("copies", "copy").replace("waits", "wait") if worst.amount == 1 else count.what
+    where = f" in {_ARTICLES[worst.phase]} {worst.phase} step{rank}" if per_step else rank.replace(" of", " in")
+    if worst.amount == 1:
+        what = what.replace("copies", "copy").replace("waits", "wait")
     text = f"{show(worst.amount)} {what}{where}"
     allowed = show(limit) if limit else "none"
     yield Breach(name, f"{text}, {allowed} allowed", tuple(_lines(record, worst)))
@@ -106,19 +88,18 @@ def _stepping(process: Process) -> str | None:
 class _Sum:
     """What a process did of one kind: in all, and in each place of the code."""
 
-    def __init__(self, process: Process, phase: str | None, count: _Count) -> None:
+    def __init__(self, process: Process, phase: str, counts: Callable[[Event], bool], in_bytes: bool) -> None:
         self.process = process
-        self.phase = phase or ""
+        self.phase = phase
         self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
         wanted = {"training": "train", "evaluation": "eval"}.get(self.phase)
         steps = {"train": process.steps.train, "eval": process.steps.eval}.get(wanted or "", 0)
         for event in process.events:
-            if count.counts(event) and wanted in (None, event.phase):
+            if counts(event) and wanted in (None, event.phase):
                 here = cost_of(event, steps) if wanted else Cost(event.calls, event.bytes)
                 place = (event.frame, event.via)
                 self.places[place] = self.places.get(place, Cost()).plus(here)
-        costs = self.places.values()
-        self.amount = sum(each.bytes if count.in_bytes else each.calls for each in costs)
+        self.amount = sum(each.bytes if in_bytes else each.calls for each in self.places.values())
 
 
 def _lines(record: Record, found: _Sum) -> Iterator[str]:

@@ -35,12 +35,12 @@ class Surroundings(Listener):
     def describe(self) -> Mapping[str, object]:
         """``environment``, as it is known by now."""
         environment = describe(self._simulated)
-        return {"environment": replace(environment, devices=tuple(map(self._with_peaks, environment.devices)))}
-
-    def _with_peaks(self, device: Device) -> Device:
-        peak, reserved = self._peaks.get(device.name, (0, 0))
-        found = self._peaks[device.name] = (max(peak, device.peak), max(reserved, device.reserved))
-        return replace(device, peak=found[0], reserved=found[1])
+        devices = []
+        for device in environment.devices:
+            known, held = self._peaks.get(device.name, (0, 0))
+            peak, reserved = self._peaks[device.name] = max(known, device.peak), max(held, device.reserved)
+            devices.append(replace(device, peak=peak, reserved=reserved))
+        return {"environment": replace(environment, devices=tuple(devices))}
 
 
 def describe(simulated: bool = False) -> Environment:

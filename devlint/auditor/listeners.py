@@ -36,7 +36,7 @@ def listeners(session: Session) -> list[Listener]:
         warnings,
         kernels,
         *([Sampling(session, kernels, warnings, waits)] if sampled else []),
-        Syncs(session, attribution, waits, warnings),
+        Syncs(session, waits, warnings),
         Moves(session),
         loaders,
         LoopHooks(session, loaders),

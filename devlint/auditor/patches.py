@@ -12,7 +12,7 @@ _ABSENT = object()
 
 
 class Patches:
-    """Attributes that were replaced, newest last.
+    """Attributes that were replaced, and whatever else is to be undone, newest last.
 
     What is put back is what was there; if somebody else has wrapped the replacement since, it stays, since taking
     it out would take theirs out too.  A replacement must therefore pass on once its session is no longer alive.
@@ -28,12 +28,12 @@ class Patches:
         _name(value, owner, name, visible)
         self._undo.append(functools.partial(_restore, owner, name, before, value))
 
-    def add(self, handle: Any) -> None:
-        """Remove a hook with the rest, by the handle that torch gave for it."""
-        self._undo.append(handle.remove)
+    def add(self, undo: Callable[[], object]) -> None:
+        """Undo something else with the rest, such as a hook, which its handle removes."""
+        self._undo.append(undo)
 
     def undo(self) -> None:
-        """Put everything back."""
+        """Put everything back; where something cannot be, another call goes on with the rest."""
         while self._undo:
             self._undo.pop()()
 

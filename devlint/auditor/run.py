@@ -21,9 +21,10 @@ from devlint.auditor.running.child_processes import Children
 from devlint.auditor.running.console import say
 from devlint.auditor.running.merge import merge
 from devlint.auditor.running.process_exit import Departures
-from devlint.auditor.running.recording import Plan, Recording, Refused, Simulator
+from devlint.auditor.running.recording import Plan, Recording, Simulator
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush_all, prepare_path
 from devlint.auditor.running.runner import run as run_script
+from devlint.auditor.session import Settings
 from devlint.config.load import Resolver
 from devlint.config.schema import FAIL_ON, Config, ConfigError
 from devlint.record import Ending, Environment, Process, Record
@@ -96,9 +97,10 @@ class Audit:
         self._rank = ranks.find()
         self._plan = _plan(options, simulator, _directory(self._rank), self._rank)
         file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
-        leads = self._rank is None or self._rank.leads
+        self._leads = self._rank is None or self._rank.local == 0
+        """Whether this process merges and reports for its machine."""
         output, html, trace = (
-            _for_node(path, self._rank) if path and leads else None
+            _for_node(path, self._rank) if path and self._leads else None
             for path in (options.output, options.html, options.trace)
         )
         self._output = output or ""
@@ -121,20 +123,18 @@ class Audit:
         ending, code = run_script(script, self._script_ended)
         if os.getpid() != self._pid:
             return code
-        if self._recording.refused is not None:
-            return self._refuse(self._recording.refused)
+        refused = self._recording.refused
+        if refused is not None:
+            self._departures.remove()
+            self._recording.end()
+            if self._leads:
+                say("error", refused.line)
+            return EXIT_FAILED
         self._report(ending)
         self._departures.remove()
         if ending.kind == "interrupted":
             die_of(signal.SIGINT)
         return EXIT_FOUND if self._failing and not ending.code else code
-
-    def _refuse(self, refused: Refused) -> int:
-        self._departures.remove()
-        self._recording.end()
-        if self._rank is None or self._rank.leads:
-            say("error", refused.line)
-        return EXIT_FAILED
 
     def _script_ended(self, ending: Ending, error: BaseException | None) -> None:
         """The script has ended, but for its threads and exit functions, which may take time, or for ever."""
@@ -142,7 +142,9 @@ class Audit:
             return
         self._ending = ending
         if error is not None:
-            self._limited = _is_limit(error)
+            # devlint itself has ended the script, since that had made the steps that it was to make
+            steps = sys.modules.get("devlint.auditor.loop.steps")
+            self._limited = steps is not None and isinstance(error, steps.StepsReached)
             self._recording.explain(error)
 
     def _leave(self, code: int | None) -> None:
@@ -172,13 +174,11 @@ class Audit:
             say("error", f"devlint failed to report: {type(error).__name__}: {error}")
 
     def _write_report(self, ending: Ending) -> None:
-        if self._limited:
-            ending = replace(ending, kind="steps")
-        record = self._recording.record(ending)
+        record = self._recording.record(replace(ending, kind="steps") if self._limited else ending)
         self._recording.save(record)
         self._recording.end()
         self._children.forget()
-        if self._rank is not None and not self._rank.leads:
+        if not self._leads:
             return
         patience = PATIENCE if ending.kind != "terminated" else _PATIENCE_WHEN_KILLED
         record = judged(merge([record, *self._others(patience)]), self._resolver)
@@ -203,17 +203,14 @@ class Audit:
         deadline = time.monotonic() + patience
         while True:
             found = [part for part in storage.parts(self._plan.directory) if _pid(part) != own]
-            missing = self._missing(found)
+            missing = self._missing(self._rank, found) if self._rank is not None else []
             running = missing or any(not part.complete and _alive(_pid(part)) for part in found)
             if self._rank is None or not running or time.monotonic() > deadline:
                 return found + missing
             time.sleep(0.05)
 
-    def _missing(self, found: list[Record]) -> list[Record]:
+    def _missing(self, rank: ranks.Rank, found: list[Record]) -> list[Record]:
         """For each rank that has left no record at all, one that says so."""
-        rank = self._rank
-        if rank is None:
-            return []
         first = rank.number - rank.local
         there = {process.rank for part in found for process in part.processes if process.role == "rank"}
         absent = sorted({*range(first, first + rank.local_size)} - {*there, rank.number})
@@ -277,22 +274,17 @@ def _check_torch() -> None:
 
 def _plan(options: Options, simulator: Simulator | None, directory: str, rank: ranks.Rank | None) -> Plan:
     module = ("-m",) if options.module else ()
+    # the package that is run is the project even where it is installed
+    package = importlib.util.find_spec(options.script.partition(".")[0]) if options.module else None
+    roots = (package and package.submodule_search_locations) or ()
     return Plan(
         header=header((*module, options.script, *options.arguments), options.simulate),
         directory=directory,
         simulator=simulator,
         # a launcher starts as many processes as there are devices
         devices=options.devices or (rank.local_size if rank is not None else 1),
-        steps=options.steps,
-        sampling=not options.every_step,
-        roots=_roots(options.script) if options.module else (),
+        settings=Settings(steps=options.steps, sampling=not options.every_step, roots=tuple(roots)),
     )
-
-
-def _roots(module: str) -> tuple[str, ...]:
-    """The directories of the package that is run, which is the project even where it is installed."""
-    spec = importlib.util.find_spec(module.partition(".")[0])
-    return tuple((spec and spec.submodule_search_locations) or ())
 
 
 def _directory(rank: ranks.Rank | None) -> str:
@@ -311,12 +303,6 @@ def _for_node(output: str, rank: ranks.Rank | None) -> str:
         return output
     stem, suffix = os.path.splitext(output)
     return f"{stem}.node{rank.node}{suffix}"
-
-
-def _is_limit(error: BaseException) -> bool:
-    """Whether devlint itself ended the script, since it had made the steps that it was to make."""
-    steps = sys.modules.get("devlint.auditor.loop.steps")
-    return steps is not None and isinstance(error, steps.StepsReached)
 
 
 def _pid(record: Record) -> int:

@@ -22,6 +22,12 @@ Handlers = tuple[Callable[[], object], ...]
 """Who hears of an event, in the order in which they subscribed; emitting one that nobody hears is one empty loop."""
 
 
+def emit(handlers: Handlers) -> None:
+    """Tell of an event all who hear of it."""
+    for handle in handlers:
+        handle()
+
+
 class Listener:
     """A part of the audit which hooks into torch, and tells at the end what it saw.
 
@@ -30,10 +36,7 @@ class Listener:
     """
 
     def install(self) -> None:
-        """Hook in, by the session's patches if these will do; torch is there, the device must not be initialised."""
-
-    def remove(self) -> None:
-        """Undo what :meth:`install` did besides."""
+        """Hook in, by way of the session's patches; torch is there, the device must not be initialised."""
 
     def describe(self) -> Mapping[str, object]:
         """What was seen so far: values for fields of :class:`devlint.record.Process`.  Called for snapshots too."""
@@ -177,7 +180,8 @@ class Session:
 
     def start(self, listeners: Sequence[Listener]) -> None:
         """Install the listeners, in this order; torch has been imported."""
-        self.unheard = _unheard()
+        native: Any = getattr(sys.modules.get("torch"), "_C", None)
+        self.unheard = getattr(native, "DisableTorchFunction", nullcontext)
         self.alive = True
         for listener in listeners:
             try:
@@ -190,14 +194,13 @@ class Session:
             self.listeners.append(listener)
 
     def stop(self) -> None:
-        """Remove the listeners, the last one first, and put back what they have replaced."""
+        """Remove the listeners, and put back what they have replaced."""
         self.alive = False
         self.signals, self.services = Signals(), Services()
-        undone = [self.patches.undo, *(listener.remove for listener in self.listeners)]
         self.listeners.clear()
-        while undone:
+        while True:
             try:
-                undone.pop()()
+                return self.patches.undo()
             except Exception as error:
                 self._say(error)
 
@@ -253,12 +256,6 @@ class Session:
             sys.stderr.write(f"devlint: the audit failed and was switched off, the script runs on: {line}\n")
         except (OSError, ValueError, AttributeError):  # nobody listens
             pass
-
-
-def _unheard() -> Callable[[], AbstractContextManager[object]]:
-    """Makes a context in which ``__torch_function__`` is not called; one without effect where there is no torch."""
-    native: Any = getattr(sys.modules.get("torch"), "_C", None)
-    return getattr(native, "DisableTorchFunction", nullcontext)
 
 
 def _is_of_signal(error: BaseException) -> bool:

@@ -59,7 +59,8 @@ class Worker:
                 return True
             # With --dist loadgroup pytest-xdist appends the group.
             item = items.get(name) or items.get(name.rpartition("@")[0])
-            self.reply(self._missing(name) if item is None else self._run(item, name))
+            missing = f"device_audit: {name} is not there where the accelerator is simulated"
+            self.reply("\n".join([missing, *self._errors]) if item is None else self._run(item, name))
 
     def reply(self, value: object) -> None:
         """Send something to the first process."""
@@ -79,10 +80,6 @@ class Worker:
         item.session.shouldfail = item.session.shouldstop = False
         serialize = item.config.hook.pytest_report_to_serializable
         return [serialize(config=item.config, report=report) for report in reports]
-
-    def _missing(self, name: str) -> str:
-        text = f"device_audit: {name} is not there where the accelerator is simulated"
-        return "\n".join([text, *self._errors])
 
 
 def main() -> None:

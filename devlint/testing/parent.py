@@ -32,9 +32,10 @@ class Simulation:
         reports = self._run(item)
         for report in reports:
             hook.pytest_runtest_logreport(report=report)
-        left = _leave(item, nextitem)
-        if left is not None:
-            hook.pytest_runtest_logreport(report=left)
+        # what the tests before had in common with this one, and the next one has not, is torn down here
+        call = pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), "teardown")
+        if call.excinfo is not None:
+            hook.pytest_runtest_logreport(report=pytest.TestReport.from_item_and_call(item, call))
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def close(self) -> None:
@@ -52,7 +53,7 @@ class Simulation:
         except (OSError, EOFError, pickle.UnpicklingError):
             found = self._died()
         if isinstance(found, str):
-            return [_failed(item, found)]
+            return [pytest.TestReport(item.nodeid, item.location, {}, "failed", found, "call")]
         hook = self._config.hook
         return [hook.pytest_report_from_serializable(config=self._config, data=data) for data in found]
 
@@ -60,13 +61,15 @@ class Simulation:
         config = self._config
         files = dict.fromkeys(str(item.path) for item in session.items if concerns(item))
         arguments = [str(argument) for argument in config.invocation_params.args]
+        # devlint itself is to be found even if this process was told of it in some other way
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), os.path.dirname(PACKAGE)]))
         process = subprocess.Popen(
             [sys.executable, "-m", "devlint.testing.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=config.invocation_params.dir,
             # a simulated accelerator and a real one cannot live together
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": _path()},
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path},
         )
         self._process = process
         given = {"arguments": arguments, "files": list(files), "path": sys.path, "devices": _devices(session)}
@@ -105,18 +108,3 @@ def _devices(session: pytest.Session) -> int:
     """The most devices that a test asks for and can have: there cannot be more of them later."""
     asked = [marker.kwargs.get("devices", 1) for item in session.items for marker in item.iter_markers(NAME)]
     return max((number for number in asked if isinstance(number, int) and 1 <= number <= MOST_DEVICES), default=1)
-
-
-def _path() -> str:
-    """Where devlint itself is found, even if this process was told of it in some other way."""
-    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), os.path.dirname(PACKAGE)]))
-
-
-def _leave(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.TestReport | None:
-    """Tear down what the tests before had in common with this one, and the next one has not; what went wrong."""
-    call = pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), "teardown")
-    return pytest.TestReport.from_item_and_call(item, call) if call.excinfo is not None else None
-
-
-def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
-    return pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")

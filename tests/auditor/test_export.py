@@ -104,7 +104,7 @@ def test_what_fails_leaves_the_old_file(run: Path, monkeypatch: pytest.MonkeyPat
     page = run.with_suffix(".html")
     page.write_text("the old one")
     before = listed(run.parent)
-    monkeypatch.setattr(export, "_page", lambda record: 1 / 0)
+    monkeypatch.setattr(export, "page_of", lambda record: 1 / 0)
     assert show([str(run)], exports=Exports(str(page))) == 2
     assert capfd.readouterr().err == f"error: {page}: cannot be made: ZeroDivisionError: division by zero\n"
     assert page.read_text() == "the old one"
@@ -144,7 +144,7 @@ def shown_sources(record: Record, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
         return ""
 
     monkeypatch.setattr("devlint.report.html.page", page)
-    export._page(record)
+    export.page_of(record)
     return found[0].sources
 
 

@@ -56,7 +56,7 @@ def audited() -> Iterator[Session]:
     session = Session(Settings(key="CUDA", roots=(os.path.dirname(__file__),)))
     attribution, waits = Attribution(session), Waits(session)
     debug = SyncWarnings(session, attribution, waits)
-    session.start([attribution, waits, debug, Syncs(session, attribution, waits, debug)])
+    session.start([attribution, waits, debug, Syncs(session, waits, debug)])
     try:
         yield session
         assert not session.failure

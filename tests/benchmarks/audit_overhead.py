@@ -78,7 +78,7 @@ def recorded() -> Iterator[None]:
     attribution, waits = Attribution(session), Waits(session)
     warnings = SyncWarnings(session, attribution, waits)
     kernels = Kernels(session, attribution, waits, warnings)
-    syncs = Syncs(session, attribution, waits, warnings)
+    syncs = Syncs(session, waits, warnings)
     session.start([attribution, waits, warnings, kernels, syncs, Moves(session), Uncompiled()])
     try:
         yield

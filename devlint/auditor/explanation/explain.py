@@ -86,16 +86,22 @@ class _Examination:
         reasons = [(one, self.reasons.of(one)) for one in candidates if one.device in strays]
         held = [reason.held for _, reason in reasons if reason.held is not None]
         parties = [_party(candidate, candidate.why, reason) for candidate, reason in reasons]
-        parties += [_party(candidate) for candidate in candidates if candidate.device not in strays]
+        parties = [*parties, *(_party(one) for one in candidates if one.device not in strays)][:_PARTIES]
+        if not parties:  # the message alone has to do
+            blamed = argument_in(self.text)
+            named = enumerate(devices_in(self.text))
+            parties = [Party(text="" if index else blamed, device=name) for index, name in named]
         project = self.trail.project
         inner = self.trail.scenes[0] if self.trail.scenes else None
+        # the line of the message that speaks of devices
+        said = (line.strip() for line in self.text.splitlines() if is_mismatch(RuntimeError(line)))
         mismatch = Mismatch(
             frame=project.place() if project else None,
             via=inner.place() if inner is not None and inner is not project else None,
             module=path,
             module_class=kind,
-            parties=tuple(parties[:_PARTIES]) or self._from_text(),
-            error=_said(self.text),
+            parties=tuple(parties),
+            error=next(said, " ".join(self.text.split())),
         )
         root = self.trail.root
         around = home(root) if root is not None else ""  # for an owner without parameters of its own
@@ -261,11 +267,6 @@ class _Examination:
                 return text if len(text) <= _LONGEST else ""
         return ""
 
-    def _from_text(self) -> tuple[Party, ...]:
-        """What the message alone tells."""
-        devices, blamed = devices_in(self.text), argument_in(self.text)
-        return tuple(Party(text="" if index else blamed, device=name) for index, name in enumerate(devices))
-
 
 def _placed(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     return ((path, tensor) for path, tensor in all_tensors(module) if is_placed(tensor))
@@ -313,9 +314,3 @@ def _representative(candidates: list[Operand], strays: set[str]) -> list[Operand
         key = id(candidate if candidate.module is None else candidate.module), candidate.device
         found.setdefault(key, candidate)
     return sorted(found.values(), key=lambda candidate: candidate.device not in strays)
-
-
-def _said(text: str) -> str:
-    """The line of the message that speaks of devices."""
-    lines = (line.strip() for line in text.splitlines() if is_mismatch(RuntimeError(line)))
-    return next(lines, " ".join(text.split()))

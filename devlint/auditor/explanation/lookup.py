@@ -19,7 +19,7 @@ from devlint.auditor.introspection.tensors import fields
 
 MISSING: Any = object()
 """Nothing is known."""
-_VIEWS = frozenset({"T", "H", "mT", "mH", "data", "real", "imag", "grad"})
+_VIEWS = frozenset({"T", "H", "mT", "mH", "data", "real", "imag"})
 
 
 def look_up(node: ast.expr, frame: types.FrameType) -> Any:
@@ -40,7 +40,7 @@ def look_up(node: ast.expr, frame: types.FrameType) -> Any:
 def attribute(value: Any, name: str) -> Any:
     """An attribute of a value, as far as it can be read without running anything."""
     if isinstance(value, torch.Tensor):
-        return value if name in _VIEWS - {"grad"} else MISSING
+        return value if name in _VIEWS else MISSING
     own = fields(value)
     parts = ("_parameters", "_buffers", "_modules") if isinstance(value, nn.Module) else ()
     for scope in (*(own.get(part) or {} for part in parts), own):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -49,16 +49,13 @@ class Stop:
         return next((name for name, found in list(self.frame.f_locals.items()) if found is value), "")
 
 
-@dataclass(slots=True)
 class Trail:
     """A traceback from its outermost frame to its innermost."""
 
-    stops: list[Stop]
-    modules: list[nn.Module] = field(init=False)
-    """The modules whose methods ran, from the outermost in, without what only wraps one of them."""
-
-    def __post_init__(self) -> None:
-        self.modules = []
+    def __init__(self, stops: list[Stop]) -> None:
+        self.stops = stops
+        self.modules: list[nn.Module] = []
+        """Those whose methods ran, from the outermost in, without what only wraps one of them."""
         for this in (stop.this for stop in self.stops):
             ready = isinstance(this, nn.Module) and "_modules" in fields(this) and not is_wrapper(this)
             if ready and not any(this is module for module in self.modules):

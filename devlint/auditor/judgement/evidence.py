@@ -49,10 +49,6 @@ class _Left(NamedTuple):
         """The events of another kind."""
         return [seen.event for seen in self.events if seen.event.kind == kind]
 
-    def waits(self) -> list[Event]:
-        """What made the host wait."""
-        return [*self.kinds("sync"), *(event for event in self.copies(inward=False) if event.blocking)]
-
 
 def _always_new(left: _Left) -> bool:
     copies = left.copies(inward=True)
@@ -71,8 +67,8 @@ _MEANING: Mapping[str, Callable[[_Left], object]] = {
     proof.ONLY_IN_PLACE: lambda left: left.kinds("move") and not left.copies(),
     proof.MOVE: lambda left: left.kinds("move"),
     proof.PIN: lambda left: left.kinds("pin"),
-    proof.WAIT: lambda left: left.waits(),
-    proof.WAIT_IN_STEP: lambda left: any(event.phase == "train" for event in left.waits()),
+    proof.WAIT: lambda left: any(seen.event.waits for seen in left.events),
+    proof.WAIT_IN_STEP: lambda left: any(seen.event.waits and seen.event.phase == "train" for seen in left.events),
     proof.CALL: lambda left: left.kinds("call"),
     proof.CALL_IN_STEP: lambda left: any(event.phase == "train" for event in left.kinds("call")),
     proof.RAN: lambda left: left.events and not left.mismatches,
@@ -133,7 +129,9 @@ class Run:
             return Evidence(UNDECIDED, _CHANGED)
         found = self._judged(finding, name)
         if found is not None:
-            return Evidence(CONFIRMED, measured=_measurement(found))
+            told = found.get("measured")
+            measured = Measurement(**{**told, "ranks": tuple(told["ranks"])}) if told else None
+            return Evidence(CONFIRMED, measured=measured)
         left = self._left(finding, name)
         seen = left.batches or left.events
         measured = _measured(seen)
@@ -227,11 +225,6 @@ def _measured(seen: Sequence[Seen]) -> Measurement | None:
         return None
     measured = measure(seen)
     return measured if measured.steps else replace(measured, per_step=0.0, bytes_per_step=0.0)
-
-
-def _measurement(found: Mapping[str, Any]) -> Measurement | None:
-    measured = found.get("measured")
-    return Measurement(**{**measured, "ranks": tuple(measured["ranks"])}) if measured else None
 
 
 def _rank(finding: Finding) -> tuple[int, float, tuple[str, int, Span, str]]:

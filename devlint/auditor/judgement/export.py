@@ -53,14 +53,18 @@ class Exports:
 
     def write(self, record: Record, quiet: bool = False) -> bool:
         """Write them, and say so in a line each; whether all of them could be written."""
-        from devlint.report.trace import NoTimelineError
+        from devlint.report.trace import NoTimelineError, trace
+
+        def page(record: Record) -> bytes:
+            return page_of(record).encode("utf-8", "backslashreplace")
 
         done = True
-        for path, make in ((self.html, _page), (self.trace, _trace)):
+        for path, make in ((self.html, page), (self.trace, trace)):
+            if path is None:
+                continue
             problem = ""
             try:
-                if path is not None:
-                    write(path, make(record))
+                write(path, make(record))
             except OSError as error:
                 problem = f"cannot be written: {error.strerror}"
             except NoTimelineError as error:
@@ -70,7 +74,7 @@ class Exports:
             if problem:
                 say("error", f"{path}: {problem}")
                 done = False
-            elif path is not None and not quiet:
+            elif not quiet:
                 console.write(sys.stderr, f"Wrote {path}\n")
         return done
 
@@ -87,16 +91,6 @@ def page_of(record: Record) -> str:
     except OSError:
         cache = None
     return page(replace(record, sources=dict(_sources(record))), cache)
-
-
-def _page(record: Record) -> bytes:
-    return page_of(record).encode("utf-8", "backslashreplace")
-
-
-def _trace(record: Record) -> bytes:
-    from devlint.report.trace import trace
-
-    return trace(record)
 
 
 def _sources(record: Record) -> Iterator[tuple[str, dict[int, str]]]:

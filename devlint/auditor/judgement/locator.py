@@ -99,9 +99,10 @@ class _File:
                 self._statements.append(node)
             if isinstance(node, ast.expr | ast.stmt):
                 # inner nodes come later: of a statement and its expression, the expression stays
-                self._spans[_span(node)] = node
+                end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+                self._spans[(node.lineno, node.col_offset, end_line, end_column)] = node
             if isinstance(node, ast.Call):
-                self._calls[(node.end_lineno or 0, node.end_col_offset or 0)] = node
+                self._calls[(end_line, end_column)] = node
 
     def __contains__(self, node: ast.AST) -> bool:
         return node in self._parents
@@ -122,7 +123,7 @@ class _File:
 
     def _in_line(self, line: int, calls: Collection[str]) -> ast.AST | None:
         """The one call of a name in a line, else the innermost statement."""
-        found = [call for call in self._calls.values() if _name(call) in calls and _covers(call, line)]
+        found = [call for call in self._calls.values() if name_of(call) in calls and _covers(call, line)]
         if len(found) == 1:
             return found[0]
         covering = [node for node in self._statements if _covers(node, line)]
@@ -191,9 +192,8 @@ def _read(name: str, recorded: Mapping[int, str]) -> tuple[Source, bytes]:
 
 def whole(name: str, recorded: Mapping[int, str]) -> list[str] | None:
     """All lines of a file that still holds those that were recorded of it; ``None`` of any other."""
-    text = _text(name) if recorded else None
-    source = None if text is None else Source.parse(text, name)
-    if source is None or isinstance(source, ParseFailure) or not _unchanged(source.lines, recorded):
+    source, data = _read(name, recorded)
+    if not recorded or not data:
         return None
     # after the last line end there is no line
     return source.lines if source.lines[-1:] != [""] else source.lines[:-1]
@@ -229,17 +229,13 @@ def _stand_in(frame: Frame, source: Source) -> ast.AST:
     return ast.Name("", ast.Load(), lineno=row, col_offset=start, end_lineno=end_row, end_col_offset=end)
 
 
-def _span(node: ast.expr | ast.stmt) -> tuple[int, int, int, int]:
-    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0
+def name_of(call: ast.Call) -> str:
+    """The last part of the name that is called."""
+    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
 
 
 def _covers(node: ast.expr | ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _name(call: ast.Call) -> str:
-    """The last part of the name that is called."""
-    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
 
 
 def _chooses(outer: ast.AST, inner: ast.AST) -> bool:

@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
-from devlint.auditor.session import Listener, Session
+from devlint.auditor.session import Listener, Session, emit
 
 _Function = Callable[..., Any]
 
@@ -46,7 +46,7 @@ class LoopHooks(Listener):
         wrapped = self._wrap_backward(graph._engine_run_backward)
         for module in (graph, torch.autograd):
             self.session.patches.set(module, "_engine_run_backward", wrapped)
-        self.session.patches.add(register_optimizer_step_post_hook(self._optimizer_step))
+        self.session.patches.add(register_optimizer_step_post_hook(self._optimizer_step).remove)
         self.loaders.gone = self.steps.gone
         self.loaders.training = self.steps.training_loaders
 
@@ -75,8 +75,7 @@ class LoopHooks(Listener):
             except StopIteration:
                 if in_loop:
                     guarded(self.steps.exhausted, loader)
-                    for handle in self.session.signals.forward_due:  # of a batch that was read ahead
-                        guarded(handle)
+                    guarded(emit, self.session.signals.forward_due)  # of a batch that was read ahead
                 raise
             except Exception as error:
                 guarded(self.loaders.failed, iterator, error)
@@ -88,19 +87,16 @@ class LoopHooks(Listener):
             guarded(self.loaders.delivered, iterator, batch)
             if in_loop:
                 guarded(self.steps.delivered, seconds)
-                for handle in self.session.signals.forward_due:
-                    guarded(handle)
+                guarded(emit, self.session.signals.forward_due)
             return batch
 
         return following
 
     def _asked(self, iterator: Any) -> int:
         loader, anew = self.loaders.asked(iterator)
-        for handle in self.session.signals.pass_end:
-            handle()
+        emit(self.session.signals.pass_end)
         if self.steps.batch(loader, anew):
-            for handle in self.session.signals.step_end:
-                handle()
+            emit(self.session.signals.step_end)
         return loader
 
     # backward
@@ -130,13 +126,10 @@ class LoopHooks(Listener):
         return True
 
     def _backward_done(self) -> None:
-        for handle in self.session.signals.pass_end:
-            handle()
+        emit(self.session.signals.pass_end)
         if self.steps.backward_done():
-            for handle in self.session.signals.step_end:
-                handle()
-        for handle in self.session.signals.forward_due:
-            handle()
+            emit(self.session.signals.step_end)
+        emit(self.session.signals.forward_due)
 
     # optimizers and modules
 
@@ -152,20 +145,16 @@ class LoopHooks(Listener):
         if number is None:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
-            for handle in self.session.signals.step_end:
-                handle()
-        for handle in self.session.signals.forward_due:
-            handle()
+            emit(self.session.signals.step_end)
+        emit(self.session.signals.forward_due)
 
     def on_forward(self) -> None:
         """The loop has come to a forward: with autograd a pass begins, without it one is over."""
         if self._in_loop() and not self._fetching:
             recorded, signals = torch.is_grad_enabled(), self.session.signals
-            for handle in () if recorded else signals.pass_end:
-                handle()
+            emit(() if recorded else signals.pass_end)
             self.steps.forward(recorded)
-            for handle in signals.pass_begin if recorded else ():
-                handle()
+            emit(signals.pass_begin if recorded else ())
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint import record
 from devlint.auditor.frames import NOWHERE
-from devlint.auditor.introspection.tensors import describe
+from devlint.auditor.introspection.tensors import describe, storage_of
 from devlint.auditor.session import Listener, Session
 
 _LOOK_AT = 2
@@ -245,10 +245,7 @@ class Loaders(Listener):
 
     def loader_of(self, tensor: Any) -> int | None:
         """By the storage, which views share."""
-        try:
-            return self._storages.get(tensor.untyped_storage()._cdata)
-        except (RuntimeError, NotImplementedError, AttributeError):  # sparse, fake and the like
-            return None
+        return self._storages.get(storage_of(tensor))
 
     def place_of_thread(self) -> int:
         """That of the loader whose batches this thread pins."""

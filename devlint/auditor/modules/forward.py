@@ -23,7 +23,7 @@ from devlint.auditor.explanation.trail import path_of
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
-from devlint.auditor.session import Listener, Session
+from devlint.auditor.session import Listener, Session, emit
 from devlint.record import Mismatch, Party
 
 _CHECKED = 4
@@ -73,11 +73,8 @@ class ForwardCheck(Listener):
         if hasattr(hooks, "_has_any_global_hook"):
             # torch.compile warns of global hooks, and means those of the script
             self._session.patches.set(hooks, "_has_any_global_hook", self._others(hooks._has_any_global_hook))
+        self._session.patches.add(self._rest)
         self._watch()
-
-    def remove(self) -> None:
-        """Take all hooks out."""
-        self._rest()
 
     def describe(self) -> Mapping[str, object]:
         """The models, what they hold unregistered, and meetings that torch did not mind."""
@@ -176,8 +173,7 @@ class ForwardCheck(Listener):
         if _in_backward():
             return
         self._rest()
-        for handle in self._session.signals.forward:
-            handle()
+        emit(self._session.signals.forward)
         if id(module) not in self._outermost and id(module) not in self._calls:
             self._watch()
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
@@ -186,8 +182,7 @@ class ForwardCheck(Listener):
         running = self._local.running
         running.append(module)
         if len(running) == 1 and not _in_backward():
-            for handle in self._session.signals.forward:
-                handle()
+            emit(self._session.signals.forward)
 
     def _see_leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
         running = self._local.running

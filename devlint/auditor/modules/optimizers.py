@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
-from devlint.auditor.session import Listener, Session
+from devlint.auditor.session import Listener, Session, emit
 from devlint.record import Optimizer
 
 _MOST = 64
@@ -59,8 +59,8 @@ class Optimizers(Listener):
 
         self._session.patches.set(torch.optim.Optimizer, "__init__", init)
         self._session.patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
-        self._session.patches.add(register_optimizer_step_pre_hook(stepping))
-        self._session.patches.add(hooks.register_module_parameter_registration_hook(self._registered))
+        self._session.patches.add(register_optimizer_step_pre_hook(stepping).remove)
+        self._session.patches.add(hooks.register_module_parameter_registration_hook(self._registered).remove)
 
     def is_optimized(self, parameter: torch.Tensor) -> bool:
         """Whether an optimizer was made with the parameter, or has stepped with it."""
@@ -92,8 +92,7 @@ class Optimizers(Listener):
             inside = getattr(self._local, "applying", False)
             if inside or not self._session.alive:
                 return original(module, *args, **kwargs)
-            for handle in self._session.signals.move:
-                self._session.guarded(handle)
+            self._session.guarded(emit, self._session.signals.move)
             self._local.applying = True
             try:
                 result = original(module, *args, **kwargs)

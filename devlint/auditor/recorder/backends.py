@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -16,7 +17,6 @@ _UNUSED_KEY = "PrivateUse3"
 """No backend registers anything there, so that an operator with one kernel for all backends runs that one."""
 _FOR_ALL_BACKENDS = frozenset({"copy_"})
 _KEPT: list[Any] = []
-_NONE: Mapping[str, Callable[..., Any]] = {}
 
 
 class NoBackendError(Exception):
@@ -59,7 +59,7 @@ class Originals:
         """The kernel of an operator (``repeat_interleave.Tensor``), ``None`` where it has none that can be reached."""
         given = self._given.get(name)
         if given is not None:
-            return _without_keyset(given)
+            return lambda _, *args, **kwargs: given(*args, **kwargs)
         if self._given:  # the device is made of Python kernels, and has none for this
             return None
         return self.find_at(name, self.key)
@@ -88,7 +88,7 @@ class Overrides:
         if self._library is None:
             self._library = _register(self._kernels, self._key, with_keyset=True)
 
-    def take_out(self, given: Mapping[str, Callable[..., Any]] = _NONE) -> None:
+    def take_out(self, given: Mapping[str, Callable[..., Any]] = MappingProxyType({})) -> None:
         """What they replaced is in force again.
 
         ``given`` are the Python kernels among that: for a tensor of a Python class torch would go on to call the
@@ -115,19 +115,8 @@ def _register(kernels: Mapping[str, Callable[..., Any]], key: str, with_keyset: 
     return library
 
 
-def _without_keyset(kernel: Callable[..., Any]) -> Kernel:
-    def original(_: object, *args: Any, **kwargs: Any) -> Any:
-        return kernel(*args, **kwargs)
-
-    return original
-
-
 def _redispatched(name: str) -> Kernel:
     """The kernel which an operator has for all backends, for a torch that does not hand kernels out."""
     operator = getattr(torch.ops.aten, name).default
     keyset = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _UNUSED_KEY))
-
-    def original(_: object, *args: Any, **kwargs: Any) -> Any:
-        return operator.redispatch(keyset, *args, **kwargs)
-
-    return original
+    return lambda _, *args, **kwargs: operator.redispatch(keyset, *args, **kwargs)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -38,16 +39,6 @@ class Transfer(NamedTuple):
     pinned: bool | None
     blocking: bool | None
     """``None`` where the host may have waited."""
-
-    @property
-    def to_device(self) -> bool:
-        """Whether it starts on the host."""
-        return self.source == HOST
-
-    @property
-    def to_host(self) -> bool:
-        """Whether it ends on the host."""
-        return self.target == HOST
 
 
 def transfer_of(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> Transfer:
@@ -119,7 +110,6 @@ class Kernels(Listener):
         self._warnings = warnings
         self._repeats = Repeats()
         self._local = _Local()
-        self._overrides: list[Overrides] = []
         self.copies = Overrides({}, "")
         """The first of them, which is taken out while copies are left alone; no other thread may be copying then."""
         self.calls = 0
@@ -159,11 +149,6 @@ class Kernels(Listener):
                 f"torch {torch.__version__} is older than 2.9: only copies were seen, and the waits that torch warns of"
             )
 
-    def remove(self) -> None:
-        """Put the originals back."""
-        while self._overrides:
-            self._overrides.pop().take_out(self._session.settings.kernels)
-
     def places_copying(self, storage: int) -> set[int]:
         """Those which copied it to a device."""
         return self._repeats.places(storage)
@@ -174,7 +159,7 @@ class Kernels(Listener):
 
     def _override(self, kernels: dict[str, Kernel], key: str) -> Overrides:
         overrides = Overrides(kernels, key)
-        self._overrides.append(overrides)
+        self._session.patches.add(partial(overrides.take_out, self._session.settings.kernels))
         overrides.put_in()
         return overrides
 
@@ -228,6 +213,7 @@ class Kernels(Listener):
             return
         session, whole = self._session, source if outer is None else outer
         transfer = transfer_of(target, source, non_blocking)
+        to_device = transfer.source == HOST
         origin = self._attribution.origin()
         what = What(
             "copy",
@@ -240,18 +226,16 @@ class Kernels(Listener):
             blocking=transfer.blocking,
             non_blocking=bool(non_blocking),
             temporary=outer is not None,
-            loader=session.services.loader_of(whole) if transfer.to_device else None,
+            loader=session.services.loader_of(whole) if to_device else None,
         )
-        tally = self._add(what, transfer.bytes, seconds)
-        if not tally.example:
-            tally.example = describe(whole)
-        if transfer.to_device and self._repeats.is_repeat(whole, transfer.target, origin.place):
+        tally = self._add(what, whole, transfer.bytes, seconds)
+        if to_device and self._repeats.is_repeat(whole, transfer.target, origin.place):
             tally.repeats += 1
         if not origin.backward and whole.requires_grad and torch.is_grad_enabled():
             self._attribution.remember(origin.place)
         if transfer.blocking:
             self._waits.waited()
-        elif transfer.to_host and outer is None:
+        elif transfer.target == HOST and outer is None:
             self._waits.add(target, what)
 
     def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
@@ -268,9 +252,7 @@ class Kernels(Listener):
                 source = str(tensor.device)
                 what = What(kind, name, origin.place, source, target, backward=origin.backward, blocking=True)
                 known[key] = what
-            tally = add(what, tensor.element_size() if target else 0, seconds)
-            if not tally.example:
-                tally.example = describe(tensor)
+            add(what, tensor, tensor.element_size() if target else 0, seconds)
             waits.waited()
 
         return count
@@ -279,9 +261,7 @@ class Kernels(Listener):
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
             what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.services.loader_of(tensor))
-            tally = self._add(what, tensor.numel() * tensor.element_size(), seconds)
-            if not tally.example:
-                tally.example = describe(tensor)
+            self._add(what, tensor, tensor.numel() * tensor.element_size(), seconds)
 
         return self._counted(original, count)
 
@@ -310,7 +290,9 @@ class Kernels(Listener):
 
         return kernel
 
-    def _add(self, what: What, bytes_: int, seconds: float) -> Tally:
+    def _add(self, what: What, tensor: torch.Tensor, bytes_: int, seconds: float) -> Tally:
         tally = self._session.ledger.add(what, bytes_, seconds)
         tally.threads.add(self._attribution.thread())
+        if not tally.example:
+            tally.example = describe(tensor)
         return tally

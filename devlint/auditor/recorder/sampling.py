@@ -71,9 +71,9 @@ class Sampling(Listener):
         self._usual: dict[int, Pending] = {}
         """What the passes of a step have in common with those of the recorded step before, by their number."""
 
-    def remove(self) -> None:
-        """See everything again."""
-        self._take_back()
+    def install(self) -> None:
+        """See everything again in the end."""
+        self._session.patches.add(self._take_back)
 
     def describe(self) -> Mapping[str, object]:
         """``sampled``, if anything was left out."""

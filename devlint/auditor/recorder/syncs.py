@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import torch
 
-from devlint.auditor.history import What
-from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Listener, Session
@@ -25,9 +23,8 @@ class Syncs(Listener):
     ``torch.Stream`` and ``torch.Event`` cannot be wrapped; those of ``torch.cuda`` and ``torch.xpu`` can.
     """
 
-    def __init__(self, session: Session, attribution: Attribution, waits: Waits, warnings: SyncWarnings) -> None:
+    def __init__(self, session: Session, waits: Waits, warnings: SyncWarnings) -> None:
         self._session = session
-        self._attribution = attribution
         self._waits = waits
         self._warnings = warnings
         self._local = threading.local()
@@ -62,7 +59,7 @@ class Syncs(Listener):
                 local.inside = False
                 if entered:
                     self._warnings.leave()
-                self._count(full, kind, seconds)
+                self._warnings.count(kind, full, seconds)
 
         self._session.patches.set(owner, name, function)
         # the module in which it was defined has it too: torch.cuda.memory.empty_cache
@@ -82,12 +79,3 @@ class Syncs(Listener):
             return finished
 
         self._session.patches.set(owner, "query", query)
-
-    def _count(self, name: str, kind: Literal["sync", "call"], seconds: float) -> None:
-        try:
-            origin = self._attribution.origin()
-            what = What(kind, name, origin.place, backward=origin.backward, blocking=True if kind == "sync" else None)
-            self._session.ledger.add(what, 0, seconds).threads.add(self._attribution.thread())
-            self._waits.waited()
-        except Exception as error:
-            self._session.fail(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -46,9 +46,9 @@ class SyncWarnings(Listener):
             self._patch_warnings()
             when_initialised: Any = torch.cuda._lazy_call
             when_initialised(self._arm)
+            self._session.patches.add(self._disarm)
 
-    def remove(self) -> None:
-        """Put the mode and the filters back."""
+    def _disarm(self) -> None:
         if self.armed:
             self.armed = False
             self._set(self._wanted)
@@ -88,15 +88,19 @@ class SyncWarnings(Listener):
         if not self.armed:
             return False
         if text.startswith(WAITED):
-            try:
-                origin = self._attribution.origin()
-                what = What("sync", NAME, origin.place, backward=origin.backward, blocking=True)
-                self._session.ledger.add(what).threads.add(self._attribution.thread())
-                self._waits.waited()
-            except Exception as error:
-                self._session.fail(error)
+            self.count("sync", NAME)
             return True
         return text.startswith(_PROTOTYPE)
+
+    def count(self, kind: Literal["sync", "call"], name: str, seconds: float = 0.0) -> None:
+        """The calling thread has waited for a device, or done something that costs by itself."""
+        try:
+            origin = self._attribution.origin()
+            what = What(kind, name, origin.place, backward=origin.backward, blocking=True if kind == "sync" else None)
+            self._session.ledger.add(what, 0, seconds).threads.add(self._attribution.thread())
+            self._waits.waited()
+        except Exception as error:
+            self._session.fail(error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Filters are sent to worker processes, where a pattern does as well."""

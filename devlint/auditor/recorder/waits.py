@@ -38,7 +38,10 @@ class Waits(Listener):
     def add(self, target: torch.Tensor, what: What) -> None:
         """A device has begun to write to ``target``, counted as ``what``."""
         if not self._watching:
-            self._watch()
+            self._watching = True
+            for name in _READERS:
+                self._wrap(name, self._read)
+            self._wrap("numpy", self._view)
         if len(self._pending) < _MOST:
             storage = target.untyped_storage()
             self._pending[storage._cdata] = _Pending(WeakStorage(storage), what)
@@ -53,12 +56,6 @@ class Waits(Listener):
             # an array that is gone was used, and whoever used it had not waited
             if pending.storage.expired():
                 self._session.ledger.tally(pending.what).unwaited += 1
-
-    def _watch(self) -> None:
-        self._watching = True
-        for name in _READERS:
-            self._wrap(name, self._read)
-        self._wrap("numpy", self._view)
 
     def _wrap(self, name: str, note: Callable[[torch.Tensor], None]) -> None:
         original = getattr(torch.Tensor, name)

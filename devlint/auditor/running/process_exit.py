@@ -62,9 +62,7 @@ class Departures:
         original = os._exit
 
         def _exit(status: int) -> Any:
-            if self._active and os.getpid() == self._pid:
-                self._active = False
-                self._leaving(status)
+            self._leave(status)
             return original(status)
 
         self._patches.set(os, "_exit", _exit)
@@ -73,12 +71,16 @@ class Departures:
 
     def _announced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def exec_(*arguments: Any) -> Any:
-            # it may fail, and the script go on
-            if self._active and os.getpid() == self._pid:
-                self._leaving(None)
+            self._leave(None)
             return function(*arguments)
 
         return exec_
+
+    def _leave(self, code: int | None) -> None:
+        """Say that the process ends, once; another program may fail to take over, and the script go on."""
+        if self._active and os.getpid() == self._pid:
+            self._active = code is None
+            self._leaving(code)
 
     def _hide(self) -> None:
         """Let ``signal.signal`` and ``signal.getsignal`` say that nobody handles what only devlint does."""
@@ -99,9 +101,7 @@ class Departures:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         try:
-            if self._active and os.getpid() == self._pid:
-                self._active = False
-                self._leaving(-number)
+            self._leave(-number)
         finally:
             die_of(number)
 
@@ -135,9 +135,8 @@ class Departures:
         while number := os.read(reader, 1):
             time.sleep(_PATIENCE)
             if number[0] in _SIGNALS and self._active and self._get_handler(number[0]) == self._on_signal:
-                self._active = False
                 try:
-                    self._leaving(-number[0])
+                    self._leave(-number[0])
                 finally:
                     _default(number[0])
                     os.kill(self._pid, number[0])

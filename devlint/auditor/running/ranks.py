@@ -20,11 +20,6 @@ class Rank:
     key: str
     """The same in all processes of the run on this machine, and in no others."""
 
-    @property
-    def leads(self) -> bool:
-        """Whether this process merges and reports for its machine."""
-        return self.local == 0
-
 
 def find() -> Rank | None:
     """The rank that torchrun, accelerate or deepspeed gave to this process, ``None`` if it is no such process."""

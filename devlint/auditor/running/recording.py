@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from devlint.auditor.running import ranks, storage
@@ -36,12 +36,10 @@ class Plan:
     """
 
     header: Record
+    settings: Settings = field(default_factory=Settings)
     directory: str = ""
     simulator: Simulator | None = None
     devices: int = 1
-    steps: int | None = None
-    roots: tuple[str, ...] = ()
-    sampling: bool = True
 
 
 class Refused(SystemExit):  # it ends the script; nobody is to take it for an error and go on
@@ -173,18 +171,15 @@ class Recording:
             (self.session or Session(Settings())).fail(error)
 
     def _start(self) -> None:
-        plan = self.plan
-        if plan.simulator is not None:
+        settings = self.plan.settings
+        if self.plan.simulator is not None:
             try:
-                key, kernels = plan.simulator(plan.devices)
+                key, kernels = self.plan.simulator(self.plan.devices)
             except Exception as error:
                 raise Refused(f"the simulated accelerator cannot be used: {error}") from error
-            settings = Settings(key=key, simulated=True, kernels=kernels, steps=plan.steps, roots=plan.roots)
-        else:
-            line = missing_accelerator() if self.role in ("main", "rank") else ""
-            if line:
-                raise Refused(line)
-            settings = Settings(steps=plan.steps, roots=plan.roots, sampling=plan.sampling)
+            settings = replace(settings, key=key, simulated=True, kernels=kernels)
+        elif self.role in ("main", "rank") and (line := missing_accelerator()):
+            raise Refused(line)
         from devlint.auditor.listeners import listeners
 
         self.session = Session(settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
 from devlint.auditor.judgement.locator import Locator
@@ -17,7 +16,7 @@ from devlint.auditor.judgement.observations.measure import (
     measure,
     places,
 )
-from devlint.record import Event, Frame, Record
+from devlint.record import Frame, Record
 from devlint.sites.base import Operand, Site
 from devlint.sites.costs import Sync
 from devlint.sites.devices import ApiCall
@@ -32,8 +31,7 @@ def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Si
         if spot in copying:
             continue
         location = locator.locate(spot.frame, syntax.COPIERS)
-        call = syntax.mover(location)
-        value = syntax.receiver(call)
+        move = syntax.move_at(location)
         where = places(entry.event.target for entry in entries)
         kind = common(entry.event.subject for entry in entries) or ""
         yield Transfer(
@@ -41,10 +39,10 @@ def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Si
             location.scope,
             entries[0].event.name,
             kind,
-            Operand(value or location.node, syntax.text(value), where, many=kind == "tensor" or None, certain=True),
+            Operand(move.value or location.node, move.text, where, many=kind == "tensor" or None, certain=True),
             where,
-            syntax.target(call),
-            plain=syntax.is_plain(call),
+            move.target,
+            plain=move.plain,
             discarded=syntax.is_discarded(location),
             measured=measure(entries),
             via=library(spot.via),
@@ -61,18 +59,12 @@ def functions(locator: Locator, seen: Iterable[Seen]) -> Iterator[Site]:
 
 def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Site]:
     """A site for each place where the host waited for the device, to read something or without."""
-    for (frame, via, name), entries in _by_name(entry for entry in seen if _waits(entry.event)):
+    for (frame, via, name), entries in _by_name(entry for entry in seen if entry.event.waits):
         location = locator.locate(frame, {name})
         region = "train" if any(entry.event.phase == "train" for entry in entries) else "eval"
-        node = location.node
-        spelled = syntax.called(node) if isinstance(node, ast.Call) and location.exact else ""
+        name = syntax.called(location) or name
         measured = measure(entries)
-        yield Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(via))
-
-
-def _waits(event: Event) -> bool:
-    reading = event.kind == "copy" and event.target == "cpu" and event.source != "cpu" and event.blocking is True
-    return event.kind == "sync" or reading
+        yield Sync(location.node, location.scope, name, region=region, measured=measured, via=library(via))
 
 
 def _by_name(seen: Iterable[Seen]) -> Iterable[tuple[tuple[Frame, Frame | None, str], list[Seen]]]:

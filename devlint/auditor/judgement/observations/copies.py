@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from devlint.auditor.judgement.locator import Location, Locator
+from devlint.auditor.judgement.locator import Location, Locator, name_of
 from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import (
     Seen,
@@ -77,26 +77,25 @@ class Copies:
 
     def _transfer(self, kind: _Kind, entries: list[Seen], returns: bool) -> Transfer:
         location = self._locator.locate(kind.spot.frame, syntax.COPIERS)
-        call = syntax.mover(location)
-        value = syntax.receiver(call)
+        move = syntax.move_at(location)
         measured = measure(entries)
         unwaited = any(seen.event.unwaited for seen in entries)
         return Transfer(
             location.node,
             location.scope,
-            syntax.called(call) if call else entries[0].event.name,
+            move.name or entries[0].event.name,
             "tensor" if kind.batch else "",
             Operand(
-                value or location.node,
-                syntax.text(value),
+                move.value or location.node,
+                move.text,
                 places(seen.event.source for seen in entries),
                 many=True,
                 certain=True,
                 attribute=self._strays.get(kind.spot.frame),
             ),
             places(seen.event.target for seen in entries),
-            syntax.target(call),
-            plain=syntax.is_plain(call),
+            move.target,
+            plain=move.plain,
             non_blocking=kind.non_blocking,
             pinned=kind.pinned,
             pinned_by=self._pinned_by(kind, entries[0]),
@@ -115,7 +114,7 @@ class Copies:
     def _moved(self, kind: _Kind) -> str:
         """The name of what is copied, with its function: the same name there is the same thing."""
         frame = kind.spot.frame
-        value = syntax.text(syntax.receiver(syntax.mover(self._locator.locate(frame, syntax.COPIERS))))
+        value = syntax.move_at(self._locator.locate(frame, syntax.COPIERS)).text
         return f"{frame.file}:{frame.function}:{value}" if value else ""
 
     def _load(self, location: Location, made: list[_Made]) -> Load:
@@ -131,7 +130,7 @@ class Copies:
         # a batch that could not be pinned was on the device of its process
         where = (one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device for one in made)
         node = location.node
-        call = node if isinstance(node, ast.Call) and syntax.called(node) in (_name(first), _LOADER) else None
+        call = node if isinstance(node, ast.Call) and name_of(node) in (_name(first), _LOADER) else None
         return Load(
             node,
             location.scope,

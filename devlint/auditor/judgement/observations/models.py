@@ -7,13 +7,14 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from devlint.auditor.judgement.locator import Location, Locator
+from devlint.auditor.judgement.locator import Location, Locator, name_of
 from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import Seen, common, grouped, measure, place, places, ranks
-from devlint.device import CPU, IMPLIED_CPU, Kind
+from devlint.device import CPU, IMPLIED_CPU
 from devlint.finding import Measurement
 from devlint.record import Frame, Mismatch, Party, Process, Record, Stray, Wrapper
-from devlint.report.audit.processes import machine
+from devlint.report.audit.processes import shared
+from devlint.report.wording import listed
 from devlint.sites.base import Act, Operand, Site, Step
 from devlint.sites.distributed import Optimize, Wrap
 from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
@@ -42,11 +43,14 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
     strays = grouped(found, lambda stray: (stray.owner, stray.name, stray.kind, stray.frame))
     met: dict[_StrayKey, list[Step]] = defaultdict(list)
     meetings: list[Site] = []
+    left = [one.name for process in record.processes for one in process.optimizers if one.state_on and one.frame]
     # what torch minded, each once: every rank dies of the same
     raised = (one for process in record.processes for one in process.mismatches if one.error)
     for mismatch, *_ in grouped(raised, lambda one: (one.frame, one.via, one.module)).values():
         frame = mismatch.frame or mismatch.via
-        if frame is None or _is_state(record, mismatch):
+        # an optimizer met the state that it left behind
+        state = any(party.text.startswith(f"state of {name}") for party in mismatch.parties for name in left)
+        if frame is None or state:
             continue
         location = locator.locate(frame)
         culprits = [key for key in strays if key[3] is not None and _is_party(strays[key], mismatch)]
@@ -59,12 +63,6 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
         fetched = [entry for entry in seen if entry.event.kind == "copy" and entry.event.frame in fetches]
         yield from _attribute(group, met[key], fetched, locator)
     yield from meetings
-
-
-def _is_state(record: Record, mismatch: Mismatch) -> bool:
-    """Whether an optimizer met the state that it left behind."""
-    left = [one.name for process in record.processes for one in process.optimizers if one.state_on and one.frame]
-    return any(party.text.startswith(f"state of {name}") for party in mismatch.parties for name in left)
 
 
 def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
@@ -153,7 +151,7 @@ def _operator(location: Location) -> str:
     """The name of the operation at a place, as a message quotes it."""
     node = location.node
     if isinstance(node, ast.Call):
-        return syntax.called(node) or "the call"
+        return name_of(node) or "the call"
     if isinstance(node, ast.BinOp):
         pattern = ast.BinOp(ast.Name("a"), node.op, ast.Name("b"))
         return ast.unparse(pattern).split()[1]
@@ -203,16 +201,12 @@ def _shared(record: Record, locator: Locator) -> Iterator[Site]:
 
 def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
     """Ranks that use one device of one machine, and what to say of them."""
-    ranked = [one for one in record.processes if one.rank is not None]
-    using = (one for one in ranked if place(one.device).kind is Kind.ACCELERATOR)
-    users = grouped(using, lambda one: (machine(record, one), one.environment.visible_devices, one.device))
-    for (_, _, name), processes in users.items():
-        numbers = ranks(processes)
-        if len(numbers) > 1:
-            devices = len(processes[0].environment.devices)
-            left = f", though there are {devices} devices" if devices > 1 else ""
-            use = "both use" if len(numbers) == 2 else "all use"
-            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} {use} `{name}`{left}", processes
+    for name, processes in shared(record):
+        numbers = [str(number) for number in ranks(processes)]
+        devices = len(processes[0].environment.devices)
+        left = f", though there are {devices} devices" if devices > 1 else ""
+        use = "both use" if len(numbers) == 2 else "all use"
+        yield f"ranks {listed(numbers, len(numbers))} {use} `{name}`{left}", processes
 
 
 def optimizers(record: Record, locator: Locator) -> Iterator[Site]:
@@ -227,7 +221,7 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Site]:
         frames = (one.moved for one in group if one.moved is not None)
         moves = (locator.locate(moved, syntax.COPIERS) for moved in frames)
         # a library that does both, as `accelerator.prepare`, knows how; but harm is harm
-        moved = next((at for at in moves if eager or orphans or syntax.mover(at)), None)
+        moved = next((at for at in moves if eager or orphans or syntax.move_at(at).name), None)
         stepped = places(text for one in group for text in one.stepped_on)
         yield Optimize(
             location.node,

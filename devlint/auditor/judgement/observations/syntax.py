@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
-from devlint.auditor.judgement.locator import Location
+from devlint.auditor.judgement.locator import Location, name_of
 from devlint.flow.catalog.methods import MOVERS
-from devlint.flow.syntax.names import dotted
 from devlint.rules.code.blocks import statement_of
 
 COPIERS = MOVERS | {"copy_"}
@@ -14,41 +14,32 @@ COPIERS = MOVERS | {"copy_"}
 _PLAIN = frozenset({"device", "non_blocking"})
 
 
-def called(call: ast.Call) -> str:
-    """The last part of the name that is called."""
-    return dotted(call.func).rpartition(".")[2] or getattr(call.func, "attr", "")
+class Move(NamedTuple):
+    """What the code says of a move: the method, what it is called on, and where to; empty of what is no such call."""
+
+    name: str = ""
+    value: ast.expr | None = None
+    text: str = ""
+    target: ast.expr | None = None
+    plain: bool = False
+    """Whether it asks for a device and nothing else."""
 
 
-def mover(location: Location) -> ast.Call | None:
-    """The call of a method that moves something, where that is what was running."""
-    node = location.node
-    moving = location.exact and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return node if moving and isinstance(node, ast.Call) and called(node) in COPIERS else None
+def called(location: Location) -> str:
+    """The last part of the name of the call that was running, empty where that was none."""
+    return name_of(location.node) if location.exact and isinstance(location.node, ast.Call) else ""
 
 
-def receiver(call: ast.Call | None) -> ast.expr | None:
-    """What a method is called on."""
-    return call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
-
-
-def text(node: ast.AST | None) -> str:
-    """An expression on one line, empty for none."""
-    return "" if node is None else ast.unparse(node)
-
-
-def target(call: ast.Call | None) -> ast.expr | None:
-    """The argument of a move that says where to."""
-    if call is None:
-        return None
-    given = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
-    return given[0] if given else call.args[0] if call.args else None
-
-
-def is_plain(call: ast.Call | None) -> bool:
-    """Whether a move asks for a device and nothing else."""
-    if call is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-        return False
-    return len(call.args) <= 1 and {keyword.arg for keyword in call.keywords} <= _PLAIN
+def move_at(location: Location) -> Move:
+    """The move that was running."""
+    name, call = called(location), location.node
+    if name not in COPIERS or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return Move()
+    value = call.func.value
+    given = [*(keyword.value for keyword in call.keywords if keyword.arg == "device"), *call.args]
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    plain = len(call.args) <= 1 and not starred and {keyword.arg for keyword in call.keywords} <= _PLAIN
+    return Move(name, value, ast.unparse(value), given[0] if given else None, plain)
 
 
 def is_discarded(location: Location) -> bool:
