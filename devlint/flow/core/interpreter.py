@@ -180,11 +180,6 @@ class Interpreter(ABC):
         return found
 
     @cached_property
-    def renames(self) -> bool:
-        """Whether the file gives a name of its own to a device."""
-        return self.index.mentions("rename_privateuse1_backend")
-
-    @cached_property
     def default_changed(self) -> bool:
         """Whether the file changes where tensors are made that nobody asks to be anywhere."""
         return changes_default(self.text_of_file)

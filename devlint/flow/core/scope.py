@@ -63,7 +63,8 @@ def scope_of(frame: Frame) -> Scope:
         required=frame.state.required,
         counted=frame.state.asked(Topic.COUNT),
         sometimes=loop is not None and (frame.chances > loop.chances or loop.skips),
-        bound=_knows_cuda_alone(frame),
+        # what is imported needs CUDA, or what has been asked for does
+        bound=frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound,
     )
 
 
@@ -71,11 +72,6 @@ def in_shim(frame: Frame) -> bool:
     """Whether the code that runs is there for the sake of another version of torch."""
     outer = (frame.info, frame.owner)
     return frame.shim or any(info is not None and info.shim for info in outer) or frame.state.asked(Topic.VERSION)
-
-
-def _knows_cuda_alone(frame: Frame) -> bool:
-    """Whether what is imported needs CUDA, or what has been asked for does."""
-    return frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound
 
 
 def devices(frame: Frame) -> tuple[str, ...]:

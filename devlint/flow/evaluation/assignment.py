@@ -160,16 +160,13 @@ def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: as
 
 
 def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> Value:
-    """What a module keeps as an attribute."""
+    """What a module keeps as an attribute: a tensor, or what is made of tensors, such as a distribution."""
     if isinstance(value, Tensor):
         return _kept_tensor(frame, target, value, node)
     model = CLASSES.model(value.path) if isinstance(value, Stateful) and value.tensors else None
-    keeps = model is not None and model.keeps_tensors and isinstance(value, Stateful)
-    return _kept_distribution(frame, target, value, node) if keeps and isinstance(value, Stateful) else value
-
-
-def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, node: ast.AST) -> Stateful:
-    """A distribution that a module keeps: it is made of new tensors, and not of parameters, which it may hold."""
+    if not isinstance(value, Stateful) or model is None or not model.keeps_tensors:
+        return value
+    # it is made of new tensors, and not of parameters, which it may hold
     held = as_tensor(value.tensors[0])
     given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.interpreter.text_of_file) is not None
     if frame.owner is None or frame.owner.is_open or held.origin.node is None or given_others:

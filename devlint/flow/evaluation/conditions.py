@@ -195,8 +195,8 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
 
 def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Flag | None:
     """What two things being the same is, where the values on the left side say so."""
-    if says_none(right) and isinstance(left, ast.Name):
-        value = frame.lookup(left.id)
+    value = frame.lookup(left.id) if isinstance(left, ast.Name) else None
+    if says_none(right):
         if isinstance(value, Const):
             return Flag(Truth(value.value is None))
         if _surely_set(value):
@@ -204,8 +204,10 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
     if not isinstance(operator, (ast.Eq, ast.NotEq)):
         return None
     asked = device_conditions.asked(frame, left, right)
-    equal = _decided(frame, left, right) if asked is None else None
-    return asked if equal is None else Flag(Truth(equal))
+    if asked is None and frame.inlined and isinstance(value, Const) and isinstance(right, ast.Constant):
+        # both are literals: as a caller passes them, or by default
+        return Flag(Truth(value.value == right.value))
+    return asked
 
 
 def _surely_set(value: Value | None) -> bool:
@@ -213,14 +215,6 @@ def _surely_set(value: Value | None) -> bool:
     if isinstance(value, DeviceValue):
         return value.is_object
     return isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional)
-
-
-def _decided(frame: Frame, left: ast.expr, right: ast.expr) -> bool | None:
-    """Whether two values are the same, where both are literals: as a caller passes them, or by default."""
-    value = frame.lookup(left.id) if isinstance(left, ast.Name) else None
-    if not isinstance(value, Const) or not isinstance(right, ast.Constant) or not frame.inlined:
-        return None
-    return value.value == right.value
 
 
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
@@ -287,7 +281,12 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
         return Flag(predicates.of(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return Flag(NEVER)
-    value = frame.lookup(text) if isinstance(node, ast.Name) else _held(frame, node)
+    if isinstance(node, ast.Name):
+        value = frame.lookup(text)
+    else:
+        base = frame.lookup(node.value.id) if isinstance(node.value, ast.Name) else None
+        held = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
+        value = held if isinstance(held, Flag) else None
     if isinstance(value, Flag):
         return value
     if isinstance(value, Const):
@@ -302,21 +301,12 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     return Flag(tested)
 
 
-def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
-    """What an attribute of ``self`` holds."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-        return None
-    base = frame.lookup(node.value.id)
-    held = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
-    return held if isinstance(held, Flag) else None
-
-
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
+    test, positive = nodes.denied(test)
+    holds = holds is positive
     device_conditions.refine(frame, test, holds)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        refine(frame, test.operand, not holds)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for part in test.values:
             refine(frame, part, holds)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:

@@ -14,8 +14,7 @@ from devlint.flow.domain.values import Flag, Named, Unknown, Value
 from devlint.flow.program.project import Definition, File, Project
 from devlint.flow.program.relevance import called_of
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
-from devlint.flow.syntax.bindings import joint
-from devlint.flow.syntax.names import is_class
+from devlint.flow.syntax.names import is_class, joint
 from devlint.immutable import replace
 
 _USEFUL = (Class, DeviceValue, Flag, Function, Loader, Named, Stateful, Tensor)

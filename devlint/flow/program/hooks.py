@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from devlint.flow.syntax import names, nodes
 
@@ -16,16 +15,13 @@ def exchange(tree: ast.Module, text: str) -> bool:
     """Whether some hook of the file returns something, which takes the place of a module's inputs or its result."""
     if "forward_hook" not in text and "forward_pre_hook" not in text:
         return False
-    return any(_returns(tree, hook) for hook in _hooks(tree))
-
-
-def _hooks(tree: ast.Module) -> Iterator[ast.expr]:
     for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
-            name = names.dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
-            given = nodes.argument(node, 0, "hook")
-            if name in _REGISTERING and given is not None:
-                yield given
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            hook = nodes.argument(node, 0, "hook") if name in _REGISTERING else None
+            if hook is not None and _returns(tree, hook):
+                return True
+    return False
 
 
 def _returns(tree: ast.Module, hook: ast.expr) -> bool:

@@ -140,7 +140,10 @@ def _called(text: str, ends: tuple[str, ...], names: tuple[str, ...]) -> Iterato
     """Where a text calls what ends in a certain way, or has just one of some names: the places of the parentheses."""
     either = (*ends, *names)
     for at, before in _parentheses(text):
-        if before.endswith(either) and (before.endswith(ends) or _ends_with_name(before, names)):
+        if before.endswith(either) and (
+            before.endswith(ends)
+            or any(before.endswith(name) and not _continues(before[-len(name) - 1 : -len(name)]) for name in names)
+        ):
             yield at
 
 
@@ -150,10 +153,6 @@ def _parentheses(text: str) -> Iterator[tuple[int, str]]:
     for before in text.split("(")[:-1]:
         at += len(before) + 1
         yield at, before
-
-
-def _ends_with_name(text: str, names: tuple[str, ...]) -> bool:
-    return any(text.endswith(name) and not _continues(text[-len(name) - 1 : -len(name)]) for name in names)
 
 
 def _is_begun(text: str, name: str) -> bool:

@@ -17,7 +17,7 @@ from devlint.flow.program import hooks, relevance
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_bases import is_module_path, is_plain, registers
 from devlint.flow.syntax import names, nodes
-from devlint.flow.syntax.bindings import Outline, joint, rebound, top_level
+from devlint.flow.syntax.bindings import Outline, rebound, top_level
 from devlint.source.syntax import line_starts
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -296,7 +296,7 @@ class Index(nodes.Holder):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                self.star_modules.append("." * node.level + (node.module or ""))
+                self.star_modules.append(names.source(node))
         if self.star_modules:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**SHORT_NAMES, **self.imports}
@@ -408,7 +408,7 @@ class Index(nodes.Holder):
     def _elsewhere(self, name: str, path: str, find: Callable[[str], ClassInfo | None]) -> ClassInfo | None:
         head = name.partition(".")[0]
         if head not in self.outline.bound:
-            found = (find(joint(module, name)) for module in self.outline.stars)
+            found = (find(names.joint(module, name)) for module in self.outline.stars)
             return next((info for info in found if info is not None), None)
         return find(path) if self.outline.alias(head) is not None else None
 

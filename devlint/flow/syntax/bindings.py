@@ -37,7 +37,7 @@ class Outline:
                 for name in binds(statement):
                     self.bound.setdefault(name, []).append(Bound(statement, top))
                 if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
-                    self.stars.append("." * statement.level + (statement.module or ""))
+                    self.stars.append(names.source(statement))
 
     def alias(self, name: str) -> str | None:
         """The dotted name that an import, and nothing else, gives a name to; ``None`` where it is no such name."""
@@ -89,11 +89,6 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
         yield node.target
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         yield from (item.optional_vars for item in node.items if item.optional_vars is not None)
-
-
-def joint(module: str, name: str) -> str:
-    """The dotted name of something in a module, which may be relative."""
-    return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
 
 
 def rebound(text: str) -> set[str]:

@@ -25,13 +25,20 @@ def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
             )
             for alias in statement.names
         }
-    base = "." * statement.level + (statement.module or "")
-    joint = "" if base.endswith(".") or not base else "."
+    base = source(statement)
     return {
-        alias.asname or alias.name: canonical(f"{base}{joint}{alias.name}")
-        for alias in statement.names
-        if alias.name != "*"
+        alias.asname or alias.name: canonical(joint(base, alias.name)) for alias in statement.names if alias.name != "*"
     }
+
+
+def source(statement: ast.ImportFrom) -> str:
+    """The dotted name of the module from which something is imported, as it is spelled."""
+    return "." * statement.level + (statement.module or "")
+
+
+def joint(module: str, name: str) -> str:
+    """The dotted name of something in a module, which may be relative."""
+    return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
 
 
 def dotted(node: ast.expr) -> str:

@@ -160,7 +160,8 @@ def _wrong_literal(frame: Frame, value: object, role: str) -> str:
         return "number" if role == "map_location" else ""
     if value is None:
         return "none" if role == DEVICE else ""
-    return wrong_text(value, frame.interpreter.renames) if isinstance(value, str) else ""
+    renamed = frame.interpreter.index.mentions("rename_privateuse1_backend")
+    return wrong_text(value, renamed) if isinstance(value, str) else ""
 
 
 def wrong_text(text: str, renamed: bool = False) -> str:
