@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils import backend_registration
 
-from devlint.simulator import device_type, devices
+from devlint.simulator import backend, devices
 from tests.simulator import child
 
 CASES = [
@@ -26,17 +26,17 @@ def _unregistered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_torch_without_backends_from_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     with pytest.raises(
-        device_type.DevicesError, match=r"^the simulated accelerator needs torch 2\.10 or newer, this is 2\."
+        backend.DevicesError, match=r"^the simulated accelerator needs torch 2\.10 or newer, this is 2\."
     ):
-        device_type.register(1)
+        backend.install(1)
     assert devices.count() == 0
 
 
 @pytest.mark.usefixtures("_unregistered")
 def test_the_device_type_of_another_package_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
-    with pytest.raises(device_type.DevicesError, match="the device type 'npu' of another package"):
-        device_type.register(1)
+    with pytest.raises(backend.DevicesError, match="the device type 'npu' of another package"):
+        backend.install(1)
     assert devices.count() == 0
 
 

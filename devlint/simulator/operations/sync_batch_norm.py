@@ -23,13 +23,13 @@ def _rest(x: Tensor) -> list[int]:
     return [dim for dim in range(x.dim()) if dim != 1]
 
 
-def stats(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """``aten::batch_norm_stats``: mean and inverse deviation of each channel."""
+def batch_norm_stats(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Mean and inverse deviation of each channel."""
     variance, mean = torch.var_mean(x.float(), _rest(x), correction=0)
     return mean, (variance + eps).rsqrt()
 
 
-def gathered(
+def batch_norm_gather_stats_with_counts(
     x: Tensor,
     means: Tensor,
     inverses: Tensor,
@@ -39,7 +39,7 @@ def gathered(
     eps: float,
     counts: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """``aten::batch_norm_gather_stats_with_counts``: those of all processes together."""
+    """The statistics of all processes together."""
     weights = counts.view(-1, 1).to(means.dtype)
     total = weights.sum()
     mean = (means * weights).sum(0) / total
@@ -51,23 +51,25 @@ def gathered(
     return mean, (squares / total + eps).rsqrt()
 
 
-def normalised(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, inverse: Tensor, eps: float) -> Any:
-    """``aten::batch_norm_elemt``."""
+def batch_norm_elemt(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, inverse: Tensor, eps: float
+) -> Any:
+    """The input, normalised."""
     scale = inverse if weight is None else inverse * weight
     shift = -mean * scale if bias is None else bias - mean * scale
     return (x * scale.view(_shape(x)) + shift.view(_shape(x))).to(x.dtype)
 
 
-def reduced(
+def batch_norm_backward_reduce(
     grad: Tensor, x: Tensor, mean: Tensor, inverse: Tensor, weight: Tensor | None, *wanted: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``aten::batch_norm_backward_reduce``: this process's sums, and the gradients of weight and bias."""
+    """This process's sums, and the gradients of weight and bias."""
     total = grad.float().sum(_rest(x))
     product = (grad.float() * (x - mean.view(_shape(x)))).sum(_rest(x))
     return total, product, product * inverse, total
 
 
-def back(
+def batch_norm_backward_elemt(
     grad: Tensor,
     x: Tensor,
     mean: Tensor,
@@ -77,20 +79,18 @@ def back(
     product: Tensor,
     counts: Tensor,
 ) -> Tensor:
-    """``aten::batch_norm_backward_elemt``: the gradient of the input, from the sums of all processes."""
+    """The gradient of the input, from the sums of all processes."""
     shape, size = _shape(x), counts.sum()
     scale = inverse if weight is None else inverse * weight
     centred = grad - (total / size).view(shape) - (x - mean.view(shape)) * (product / size * inverse**2).view(shape)
     return (centred * scale.view(shape)).to(x.dtype)
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "batch_norm_stats": stats,
-    "batch_norm_gather_stats_with_counts": gathered,
-    "batch_norm_elemt": normalised,
-    "batch_norm_backward_reduce": reduced,
-    "batch_norm_backward_elemt": back,
-}
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(batch_norm_stats, batch_norm_gather_stats_with_counts, batch_norm_elemt),
+    *(batch_norm_backward_reduce, batch_norm_backward_elemt),
+)
+"""They are called as torch calls its own."""
 
 
 def _on_host(function: Callable[..., Any]) -> dispatch.Handler:
@@ -99,5 +99,5 @@ def _on_host(function: Callable[..., Any]) -> dispatch.Handler:
 
 def install() -> None:
     """Compute these operations on the host."""
-    for name, function in _FUNCTIONS.items():
-        registration.handle(name, _on_host(function))
+    for function in _FUNCTIONS:
+        registration.handle(function.__name__, _on_host(function))

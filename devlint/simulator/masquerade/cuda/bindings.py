@@ -1,7 +1,8 @@
 """torch's C interface to CUDA, in Python.
 
-`torch.cuda` is mostly Python code on top of functions such as `torch._C._cuda_getDevice`, which a build without CUDA
-lacks.  They are given here; all that `torch.cuda` says, checks and raises on top of them is torch's own code.
+`torch.cuda` and `torch.accelerator` are mostly Python code on top of functions such as `torch._C._cuda_getDevice`,
+which a build without CUDA lacks, or answers otherwise.  They are given here; all that is said, checked and raised on
+top of them is torch's own code.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from devlint.simulator.masquerade.cuda import generators, memory, streams
 _sync_debug_mode = 0
 _memory_fraction: dict[int, float] = {}
 _CUBLAS_WORKSPACE = 8_519_680
+_DTYPES = (
+    "uint8 int8 int16 int32 int64 bool float16 bfloat16 float32 float64 "
+    "complex32 complex64 complex128 uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
+).split()
 
 
 def _set_sync_debug_mode(mode: int) -> None:
@@ -33,8 +38,10 @@ def _initialise() -> None:
     vars(torch.cuda).update(default_generators=generators.defaults(), _get_device_properties=card.properties)
 
 
-def _nothing(*args: object, **kwargs: object) -> None:
-    """What has nothing to do on a simulated device."""
+def _current_stream(index: int) -> Any:
+    stream_id, device_index, device_type = streams.current_stream(index)
+    make: Any = torch.cuda.Stream
+    return make(stream_id=stream_id, device_index=device_index, device_type=device_type)
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -46,6 +53,7 @@ _cuda_synchronize _cuda_sleep _cuda_ipc_collect _cuda_emptyCache _cuda_resetPeak
 _cuda_resetAccumulatedHostMemoryStats _cuda_record_memory_history _cuda_record_memory_history_legacy
 _cuda_setMemoryMetadata _cuda_cudaCachingAllocator_enable _cuda_setCublasWorkspaceSize _cuda_setCublasLtWorkspaceSize
 _cuda_set_cudnn_benchmark_limit
+_accelerator_synchronizeDevice _accelerator_emptyCache _accelerator_emptyHostCache _accelerator_setAllocatorSettings
 """.split()
 _ANSWERS = {
     "_cuda_canDeviceAccessPeer": True,
@@ -62,11 +70,12 @@ _ANSWERS = {
     "_cuda_get_cudnn_benchmark_limit": 10,
     "_nccl_version": card.NCCL_VERSION[0] << 32 | card.NCCL_VERSION[1] << 16 | card.NCCL_VERSION[2],
     "_nccl_version_suffix": b"",
+    "_get_accelerator": torch.device("cuda"),
+    "_accelerator_getAccelerator": torch.device("cuda"),
 }
 """What is answered whatever the arguments are."""
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(_DOES_NOTHING, _nothing),
-    **{name: _always(value) for name, value in _ANSWERS.items()},
+    **{name: _always(value) for name, value in (dict.fromkeys(_DOES_NOTHING) | _ANSWERS).items()},
     "_cuda_init": _initialise,
     "_cuda_getDeviceCount": devices.found,
     "_cuda_getDevice": devices.current,
@@ -87,6 +96,18 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_cuda_memorySnapshot": memory.snapshot,
     "_cuda_setMemoryFraction": lambda fraction, index: _memory_fraction.__setitem__(index, fraction),
     "_cuda_getMemoryFraction": lambda index: _memory_fraction.get(index, 1.0),
+    "_accelerator_getDeviceIndex": devices.current,
+    "_accelerator_setDeviceIndex": devices.set_current,
+    "_accelerator_exchangeDevice": devices.exchange,
+    "_accelerator_maybeExchangeDevice": devices.exchange,
+    "_accelerator_getDeviceCapability": lambda index: {"supported_dtypes": {getattr(torch, name) for name in _DTYPES}},
+    "_accelerator_getStream": _current_stream,
+    "_accelerator_setStream": lambda stream: streams.set_stream(stream.stream_id, stream.device_index),
+    "_accelerator_isAllocatorInitialized": lambda: bool(torch.cuda._initialized),
+    "_accelerator_getDeviceStats": memory.statistics,
+    "_accelerator_resetPeakStats": memory.reset_peak,
+    "_accelerator_resetAccumulatedStats": memory.reset_accumulated,
+    "_accelerator_getMemoryInfo": memory.free_and_total,
 }
 """The functions by their names in `torch._C`."""
 
@@ -108,34 +129,21 @@ def _runtime() -> SimpleNamespace:
     )
 
 
-class _Ranges:
-    """NVTX: ranges and marks that no profiler reads."""
+def _nvtx() -> SimpleNamespace:
+    """NVTX: ranges and marks that no profiler reads; who opens or closes a range hears how deep it is."""
+    opened: list[str] = []
 
-    def __init__(self) -> None:
-        self._depth = 0
+    def push(message: str) -> int:
+        opened.append(message)
+        return len(opened) - 1
 
-    def rangePushA(self, message: str) -> int:  # NVTX's spelling
-        """Open a range; its depth."""
-        self._depth += 1
-        return self._depth - 1
+    def pop() -> int:
+        del opened[-1:]
+        return len(opened)
 
-    def rangePop(self) -> int:  # NVTX's spelling
-        """Close a range; its depth."""
-        self._depth = max(self._depth - 1, 0)
-        return self._depth
-
-    def rangeStartA(self, message: str) -> int:  # NVTX's spelling
-        """Open a range that is closed by its number."""
-        return 0
-
-    def rangeEnd(self, number: int) -> None:  # NVTX's spelling
-        """Close a range by its number."""
-
-    def markA(self, message: str) -> None:  # NVTX's spelling
-        """Mark a moment."""
-
-    deviceRangeStart = rangeStartA  # noqa: N815  # NVTX's spelling
-    deviceRangeEnd = rangeEnd  # noqa: N815  # NVTX's spelling
+    starts, others = ("rangeStartA", "deviceRangeStart"), ("rangeEnd", "deviceRangeEnd", "markA")
+    ignored = dict.fromkeys(starts, _always(0)) | dict.fromkeys(others, _always(None))
+    return SimpleNamespace(rangePushA=push, rangePop=pop, **ignored)
 
 
 def install(patches: Patches) -> None:
@@ -156,7 +164,7 @@ def install(patches: Patches) -> None:
         patches.set(cuda, name, value)
     patches.set(torch._C, "_CudaDeviceProperties", card.Properties)
     patches.set(cuda.graphs, "_cuda_isCurrentStreamCapturing", _FUNCTIONS["_cuda_isCurrentStreamCapturing"])
-    patches.set(cuda.nvtx, "_nvtx", _Ranges())
+    patches.set(cuda.nvtx, "_nvtx", _nvtx())
     patches.set(torch._C, "_has_cuda", True)
     patches.set(torch._C, "_has_cudnn", True)
     if torch.version.cuda is None:

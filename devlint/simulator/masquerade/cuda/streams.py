@@ -19,6 +19,7 @@ from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import devices
+from devlint.simulator.masquerade.cuda.unsupported import refusing
 from devlint.simulator.masquerade.device_type import stand_in
 
 _cuda: Any = torch.cuda
@@ -135,14 +136,8 @@ class EventBase(_Finished):
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end._recorded - self._recorded) * 1e3
 
-    def ipc_handle(self) -> bytes:
-        """Refused: there is no device to share."""
-        raise NotImplementedError("devlint does not simulate torch.cuda.Event.ipc_handle")
-
-    @classmethod
-    def from_ipc_handle(cls, device: Any, handle: Any) -> Self:
-        """Refused: there is no device to share."""
-        raise NotImplementedError("devlint does not simulate torch.cuda.Event.from_ipc_handle")
+    ipc_handle = refusing("torch.cuda.Event.ipc_handle")
+    from_ipc_handle = staticmethod(refusing("torch.cuda.Event.from_ipc_handle"))
 
 
 def current_stream(index: int) -> tuple[int, int, int]:

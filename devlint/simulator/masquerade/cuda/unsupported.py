@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -26,13 +25,11 @@ CLASSES = "CUDAGraph GreenContext MemPool CUDAPluggableAllocator".split()
 """Classes of `torch.cuda`: no instance can be made."""
 
 
-def _refuse(name: str, *args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(f"devlint does not simulate {name}")
+def refusing(name: str) -> Callable[..., NoReturn]:
+    """What takes the place of something with that name, and says that it is not simulated."""
 
-
-def _refusing(name: str) -> Callable[..., NoReturn]:
     def wrapper(*args: Any, **kwargs: Any) -> NoReturn:
-        _refuse(name)
+        raise NotImplementedError(f"devlint does not simulate {name}")
 
     return wrapper
 
@@ -40,14 +37,14 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 def install(patches: Patches) -> None:
     """Replace what cannot work by what says so."""
     for name in FUNCTIONS:
-        original, replacement = getattr(torch.cuda, name, None), _refusing(f"torch.cuda.{name}")
+        original, replacement = getattr(torch.cuda, name, None), refusing(f"torch.cuda.{name}")
         for owner in (torch.cuda, torch.cuda.memory, torch.cuda.graphs):
             if original is not None and getattr(owner, name, None) is original:
                 patches.set(owner, name, replacement)
     for name in METHODS:
-        patches.set(SimulatedTensor, name, _refusing(f"torch.Tensor.{name}"))
+        patches.set(SimulatedTensor, name, refusing(f"torch.Tensor.{name}"))
     interface = "__cuda_array_interface__"
-    patches.set(SimulatedTensor, interface, property(functools.partial(_refuse, f"torch.Tensor.{interface}")))
+    patches.set(SimulatedTensor, interface, property(refusing(f"torch.Tensor.{interface}")))
     convert = vars(dlpack)["to_dlpack"]
 
     def to_dlpack(tensor: torch.Tensor) -> Any:
@@ -58,4 +55,4 @@ def install(patches: Patches) -> None:
     for name in CLASSES:
         kind = getattr(torch.cuda, name, None)
         if kind is not None:
-            patches.set(kind, "__new__", staticmethod(functools.partial(_refuse, f"torch.cuda.{name}")))
+            patches.set(kind, "__new__", staticmethod(refusing(f"torch.cuda.{name}")))

@@ -29,27 +29,27 @@ def _split(tensor: Any, sizes: Sequence[int], dim: int) -> Sequence[torch.Tensor
     return tensor.split(sizes, dim)  # type: ignore[no-any-return]  # torch leaves it untyped
 
 
-def scatter(tensor: torch.Tensor, indices: Sequence[int], sizes: Any, dim: int, streams: Any) -> list[torch.Tensor]:
+def _scatter(tensor: torch.Tensor, indices: Sequence[int], sizes: Any, dim: int, streams: Any) -> list[torch.Tensor]:
     """Pieces of a tensor along a dimension, one on each device."""
     pieces = _split(tensor, sizes, dim) if sizes is not None else tensor.chunk(len(indices), dim)
     return [piece.to(_place(index), non_blocking=True) for piece, index in zip(pieces, indices, strict=False)]
 
 
-def scatter_out(tensor: torch.Tensor, out: Tensors, dim: int, streams: Any) -> list[torch.Tensor]:
+def _scatter_out(tensor: torch.Tensor, out: Tensors, dim: int, streams: Any) -> list[torch.Tensor]:
     """The same into given tensors."""
     pieces = _split(tensor, [piece.size(dim) for piece in out], dim)
     return [target.copy_(piece, non_blocking=True) for target, piece in zip(out, pieces, strict=True)]
 
 
-def gather(tensors: Tensors, dim: int, destination: int | None) -> torch.Tensor:
+def _gather(tensors: Tensors, dim: int, destination: int | None) -> torch.Tensor:
     """The tensors of several devices as one, along a dimension."""
     size = list(tensors[0].shape)
     size[dim] = sum(tensor.size(dim) for tensor in tensors)
     index = devices.current() if destination is None else destination
-    return gather_out(tensors, torch.empty(size, dtype=tensors[0].dtype, device=_place(index)), dim)
+    return _gather_out(tensors, torch.empty(size, dtype=tensors[0].dtype, device=_place(index)), dim)
 
 
-def gather_out(tensors: Tensors, out: torch.Tensor, dim: int) -> torch.Tensor:
+def _gather_out(tensors: Tensors, out: torch.Tensor, dim: int) -> torch.Tensor:
     """The same into a given tensor."""
     pieces = _split(out, [tensor.size(dim) for tensor in tensors], dim)
     for piece, tensor in zip(pieces, tensors, strict=True):
@@ -57,7 +57,7 @@ def gather_out(tensors: Tensors, out: torch.Tensor, dim: int) -> torch.Tensor:
     return out
 
 
-def broadcast(tensor: torch.Tensor, indices: Sequence[int]) -> list[torch.Tensor]:
+def _broadcast(tensor: torch.Tensor, indices: Sequence[int]) -> list[torch.Tensor]:
     """The tensor on each of the devices, itself on its own."""
     if not isinstance(tensor, SimulatedTensor):
         return [tensor.to(_place(index), non_blocking=True) for index in indices]
@@ -65,16 +65,16 @@ def broadcast(tensor: torch.Tensor, indices: Sequence[int]) -> list[torch.Tensor
     return [tensor if index == own else wrap(tensor.host.detach().clone(), index) for index in indices]
 
 
-def broadcast_out(tensor: torch.Tensor, out: Tensors) -> Tensors:
+def _broadcast_out(tensor: torch.Tensor, out: Tensors) -> Tensors:
     """The same into given tensors."""
     for target in out:
         host_of(target).copy_(host_of(tensor))
     return out
 
 
-def broadcast_coalesced(tensors: Tensors, indices: Sequence[int], size: int) -> list[list[torch.Tensor]]:
+def _broadcast_coalesced(tensors: Tensors, indices: Sequence[int], size: int) -> list[list[torch.Tensor]]:
     """The tensors on each of the devices; one list for each."""
-    each = [broadcast(tensor, indices) for tensor in tensors]
+    each = [_broadcast(tensor, indices) for tensor in tensors]
     return [[copies[position].detach() for copies in each] for position in range(len(indices))]
 
 
@@ -99,7 +99,7 @@ def _nccl_all_reduce(inputs: Tensors, outputs: Tensors, operation: int, *ignored
 
 
 def _nccl_broadcast(inputs: Tensors, root: int, *ignored: Any) -> None:
-    broadcast_out(inputs[root], [tensor for position, tensor in enumerate(inputs) if position != root])
+    _broadcast_out(inputs[root], [tensor for position, tensor in enumerate(inputs) if position != root])
 
 
 def _nccl_all_gather(inputs: Tensors, outputs: Tensors, *ignored: Any) -> None:
@@ -114,23 +114,14 @@ def _nccl_reduce_scatter(inputs: Tensors, outputs: Tensors, operation: int, *ign
         host_of(output).copy_(piece.view_as(host_of(output)))
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "_scatter": scatter,
-    "_scatter_out": scatter_out,
-    "_gather": gather,
-    "_gather_out": gather_out,
-    "_broadcast": broadcast,
-    "_broadcast_out": broadcast_out,
-    "_broadcast_coalesced": broadcast_coalesced,
-    "_nccl_reduce": _nccl_reduce,
-    "_nccl_all_reduce": _nccl_all_reduce,
-    "_nccl_broadcast": _nccl_broadcast,
-    "_nccl_all_gather": _nccl_all_gather,
-    "_nccl_reduce_scatter": _nccl_reduce_scatter,
-}
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(_scatter, _scatter_out, _gather, _gather_out, _broadcast, _broadcast_out, _broadcast_coalesced),
+    *(_nccl_reduce, _nccl_all_reduce, _nccl_broadcast, _nccl_all_gather, _nccl_reduce_scatter),
+)
+"""They are called as torch calls its own."""
 
 
 def install(patches: Patches) -> None:
     """Give torch's C library the functions that a build without CUDA lacks."""
-    for name, function in _FUNCTIONS.items():
-        patches.set(torch._C, name, function)
+    for function in _FUNCTIONS:
+        patches.set(torch._C, function.__name__, function)
