@@ -50,7 +50,7 @@ def _exact(kernel: str, plan: Plan, args: Any, kwargs: Any) -> None:
 def _iterator(plan: Plan, args: Any, kwargs: Any) -> None:
     """TensorIterator: 0-dim tensors on the host go with all devices, but a result on the host takes no others."""
     named = tensors(plan, args, kwargs)
-    written = [tensor for _, name in plan.written for tensor in named.pop(name, ())]
+    written = [tensor for name in plan.written for tensor in named.pop(name, ())]
     read = [tensor for values in named.values() for tensor in values]
     if written and written[0].device.type == "cpu":
         bound = [*written, *read]

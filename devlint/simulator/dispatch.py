@@ -36,12 +36,10 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
-    index = max(places, default=-1)
+    index, pinned = max(places, default=-1), None
     if plan.has_device:
         index = _redirect(host_kwargs, index)
         pinned = host_kwargs.pop("pin_memory", None)
-    else:
-        pinned = None
     if plan.random and index >= 0 and host_kwargs.get("generator") is None:
         with random_numbers(index):
             out = plan.compute(*host_args, **host_kwargs)
@@ -68,15 +66,12 @@ def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
 def _host(value: Any, places: set[int]) -> Any:
     """An argument for the host; the devices of its tensors, -1 for the host, are added to ``places``."""
     kind = type(value)
-    if kind is SimulatedTensor:
-        places.add(index_of(value))
-        return value.host
     if kind is list or kind is tuple:
         return kind([_host(element, places) for element in value])
+    if isinstance(value, SimulatedTensor):
+        places.add(index_of(value))
+        return value.host
     if isinstance(value, torch.Tensor):
-        if isinstance(value, SimulatedTensor):
-            places.add(index_of(value))
-            return value.host
         places.add(-1)
     return value
 

@@ -46,10 +46,10 @@ class Plan:
     """Autograd has no formula for it: it is taken apart everywhere."""
     common: Any
     """The dispatch key of its kernel for all devices, made of other operations; ``None`` if it has none."""
-    written: tuple[tuple[int, str], ...]
-    """Position and name of the arguments that it writes."""
+    written: tuple[str, ...]
+    """The arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
-    """Those of them that are its result, in order; empty if its result is something else."""
+    """Position and name of those of them that are its result, in order; empty if its result is something else."""
     view: bool
     """Its result shares memory with an argument."""
     changes_shape: bool
@@ -66,7 +66,7 @@ def of(op: Any) -> Plan:
     schema = op._schema
     namespace, _, name = schema.name.partition("::")
     arguments = schema.arguments
-    written = _written(schema)
+    places = {_alias(one): (position, one.name) for position, one in enumerate(arguments) if _writes(one)}
     declared = declarations().get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
     if namespace != "aten" or declared is None:
         declared = Declaration("made of others", False)
@@ -80,8 +80,8 @@ def of(op: Any) -> Plan:
         checked=(*outs, *positional),
         implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
         common=next((key for key in _COMMON if _has_kernel(op, key.name)), None),
-        written=tuple(place for _, place in written),
-        returned=_returned(schema, dict(written)),
+        written=tuple(one.name for one in arguments if _writes(one)),
+        returned=tuple(places[_alias(one)] for one in schema.returns) if all(map(_writes, schema.returns)) else (),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
@@ -102,21 +102,14 @@ def _is_half(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
-def _written(schema: Any) -> list[tuple[frozenset[str], tuple[int, str]]]:
-    """The arguments that an operation writes: the names of their aliases in the schema, position and name."""
-    return [
-        (frozenset(argument.alias_info.before_set), (position, argument.name))
-        for position, argument in enumerate(schema.arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    ]
+def _writes(value: Any) -> bool:
+    """Whether an operation writes the argument, or returns one that it has written."""
+    return value.alias_info is not None and value.alias_info.is_write
 
 
-def _returned(schema: Any, written: dict[frozenset[str], tuple[int, str]]) -> tuple[tuple[int, str], ...]:
-    """The written arguments that are the result."""
-    aliases = [r.alias_info for r in schema.returns]
-    if not all(alias is not None and alias.is_write for alias in aliases):
-        return ()
-    return tuple(written[frozenset(alias.before_set)] for alias in aliases)
+def _alias(value: Any) -> frozenset[str]:
+    """What the schema calls the memory of an argument or a result."""
+    return frozenset(value.alias_info.before_set)
 
 
 def _has_kernel(op: Any, key: str) -> bool:

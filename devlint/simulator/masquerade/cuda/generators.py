@@ -100,10 +100,8 @@ class DefaultGenerator(SimulatedGenerator):
         """Go on from a state, with the host's stream if that is, or is put, in the same."""
         super().set_state(state)
         state = state.clone()
-        if self._same(state):
-            self._alike = lambda: True
-        else:
-            self._alike = lambda: self._same(state)
+        alike = self._same(state)
+        self._alike = lambda: alike or self._same(state)
         return self
 
     def get_state(self) -> torch.Tensor:
@@ -113,13 +111,9 @@ class DefaultGenerator(SimulatedGenerator):
 
     def follows(self) -> bool:
         """Whether the device draws from the host's stream."""
-        if self._alike is None:
-            return False
-        if not self._alike():
-            self._alike = None
-            return False
-        self._alike = lambda: True
-        return True
+        if self._alike is not None:
+            self._alike = (lambda: True) if self._alike() else None
+        return self._alike is not None
 
     @staticmethod
     def _same(state: torch.Tensor) -> bool:
