@@ -17,8 +17,19 @@ from devlint.device.conditions import (
     TypePredicate,
     Wanted,
 )
-from devlint.device.lattice import CPU, IMPLIED_CPU, UNKNOWN, Device, Kind, Role, accelerator, choice, symbol
-from devlint.device.spelling import ACCELERATOR_TYPES, parse
+from devlint.device.lattice import (
+    ACCELERATOR_TYPES,
+    CPU,
+    IMPLIED_CPU,
+    UNKNOWN,
+    Device,
+    Kind,
+    Role,
+    accelerator,
+    choice,
+    parse,
+    symbol,
+)
 from devlint.device.wording import AN_ITEM
 
 __all__ = [

@@ -145,19 +145,12 @@ class TypePredicate(Predicate):
 class Wanted(Condition):
     """An accelerator is to be used, since a test holds, or fails: ``use_cuda``, ``not args.cpu``."""
 
-    __slots__ = ("predicate",)
+    __slots__ = ()
     asked = True
 
-    def __init__(self, predicate: Predicate) -> None:
-        super().__init__(
-            f"wanted {predicate.text}",
-            predicate.text,
-            predicate.topics,
-            predicate.volatile,
-            predicate.subject,
-            necessary=True,
-        )
-        self.predicate = predicate
+    def __init__(self, test: Predicate) -> None:
+        text = f"wanted {test.text}"
+        super().__init__(text, test.text, test.topics, test.volatile, test.subject, necessary=True)
 
 
 class Conjunction(Condition):
@@ -205,11 +198,10 @@ class Items(Condition):
 class EachItem(Condition):
     """Tells apart the items that the rounds of a loop in some ``line`` take out of such a list."""
 
-    __slots__ = ("line",)
+    __slots__ = ()
 
     def __init__(self, line: int) -> None:
         super().__init__(f"each of several items {line}")
-        self.line = line
 
 
 class Returned(Condition):

@@ -10,6 +10,8 @@ depth.
 from __future__ import annotations
 
 import enum
+import functools
+import re
 
 from devlint.device import wording
 from devlint.device.conditions import AVAILABLE, ITEMS, Condition, EachItem, LoopRound, Wanted
@@ -37,6 +39,8 @@ class Role(enum.Enum):
     """Wherever the caller puts the module that the code belongs to."""
 
 
+ACCELERATOR_TYPES = frozenset({"cuda", "mps", "xpu", "hpu", "npu", "xla", "mtia", "ipu", "hip", "mlu", "privateuseone"})
+_DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
 _DEEPEST_CHOICE = 4
 
 
@@ -236,6 +240,20 @@ UNKNOWN = Device(Kind.UNKNOWN)
 def accelerator(type_: str, index: int | None = None) -> Device:
     """A literal accelerator such as ``cuda:1``."""
     return Device(Kind.ACCELERATOR, type=type_, index=index)
+
+
+@functools.lru_cache(maxsize=1024)
+def parse(text: str) -> Device | None:
+    """The device that a string literal names, ``None`` when it names none."""
+    match = _DEVICE_TEXT.fullmatch(text)
+    if match is None:
+        return None
+    type_, index = match.group(1), match.group(2)
+    if type_ == "cpu":
+        return CPU
+    if type_ in ACCELERATOR_TYPES:
+        return accelerator(type_, None if index is None else int(index))
+    return UNKNOWN if type_ == "meta" else None
 
 
 def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:

@@ -8,6 +8,7 @@ dispatch key ``PrivateUse1``, as it goes through ``CUDA`` on a real machine.
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 import warnings
@@ -17,7 +18,7 @@ import torch
 
 from devlint.simulator import backward, dispatch, tensor
 from devlint.simulator.backward import stash_pending_error
-from devlint.simulator.devices import NAME, count, current, exchange, set_count, set_current, watch_forks
+from devlint.simulator.devices import NAME, after_fork, count, current, exchange, set_count, set_current
 from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
@@ -46,7 +47,7 @@ def install(devices: int = 1) -> None:
         return
     _register_type()
     set_count(devices)
-    watch_forks()
+    os.register_at_fork(after_in_child=after_fork)
     tensor.dispatch = dispatch.dispatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another

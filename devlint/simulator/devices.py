@@ -125,11 +125,7 @@ def in_bad_fork() -> bool:
     return _forked
 
 
-def _after_fork() -> None:
+def after_fork() -> None:
+    """Notice that this process is forked, which an initialised CUDA does not survive."""
     global _forked
     _forked = _forked or bool(_cuda._initialized) or bool(_found)
-
-
-def watch_forks() -> None:
-    """Notice that this process is forked, which an initialised CUDA does not survive."""
-    os.register_at_fork(after_in_child=_after_fork)

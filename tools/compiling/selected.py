@@ -7,7 +7,7 @@ from pathlib import Path
 _MODULES = (
     *("source/syntax", "source/text", "source/tree"),
     # not its conditions, of which weak references are kept
-    *("device/lattice", "device/spelling", "device/wording"),
+    *("device/lattice", "device/wording"),
     *("check/project/project", "check/project/view", "check/project/modules", "check/project/definitions"),
     "check/suppressions",
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +18,6 @@ _BLOCK = 512
 _COUNTED = "_devlint_block"
 _SMALL = 1 << 20
 """Up to this many bytes, memory comes from the small pool."""
-_POOLS = ("all", "small_pool", "large_pool")
 _BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "inactive_split_bytes")
 _COUNTS = ("allocation", "segment", "active", "inactive_split")
 _PLAIN = "num_alloc_retries num_ooms num_sync_all_streams num_device_alloc num_device_free".split()
@@ -42,23 +41,18 @@ class _Gauge:
             self.freed -= amount
 
 
-@dataclass
-class _Device:
-    """What one device holds: per pool, bytes and numbers of blocks."""
-
-    bytes: dict[str, _Gauge] = field(default_factory=lambda: {pool: _Gauge() for pool in _POOLS})
-    blocks: dict[str, _Gauge] = field(default_factory=lambda: {pool: _Gauge() for pool in _POOLS})
-
-    def add(self, size: int, blocks: int) -> None:
-        for pool in ("all", "small_pool" if abs(size) <= _SMALL else "large_pool"):
-            self.bytes[pool].add(size)
-            self.blocks[pool].add(blocks)
-
-    def gauges(self) -> list[_Gauge]:
-        return [*self.bytes.values(), *self.blocks.values()]
+def _pools() -> dict[str, _Gauge]:
+    return {pool: _Gauge() for pool in ("all", "small_pool", "large_pool")}
 
 
-_devices: defaultdict[int, _Device] = defaultdict(_Device)
+_devices: defaultdict[int, tuple[dict[str, _Gauge], dict[str, _Gauge]]] = defaultdict(lambda: (_pools(), _pools()))
+"""What each device holds: per pool, bytes and numbers of blocks."""
+
+
+def _count(index: int, size: int, blocks: int) -> None:
+    for pool in ("all", "small_pool" if abs(size) <= _SMALL else "large_pool"):
+        for gauges, amount in zip(_devices[index], (size, blocks), strict=True):
+            gauges[pool].add(amount)
 
 
 def _take(host: torch.Tensor, index: int) -> None:
@@ -69,8 +63,8 @@ def _take(host: torch.Tensor, index: int) -> None:
         return
     block = known[_COUNTED] = -(-storage.nbytes() // _BLOCK) * _BLOCK
     if block:
-        _devices[index].add(block, 1)
-        weakref.finalize(storage, _devices[index].add, -block, -1).atexit = False
+        _count(index, block, 1)
+        weakref.finalize(storage, _count, index, -block, -1).atexit = False
 
 
 def statistics(index: int) -> dict[str, Any]:
@@ -78,34 +72,34 @@ def statistics(index: int) -> dict[str, Any]:
 
     Nothing is cached and nothing fragmented: what is reserved is what is allocated.
     """
-    device = _devices[index]
-    nothing = {pool: _Gauge() for pool in _POOLS}
-    stats: dict[str, Any] = Counter(dict.fromkeys(_PLAIN, 0))
-    for names, gauges in ((_BYTES, device.bytes), (_COUNTS, device.blocks)):
+    stats: dict[str, Any] = dict.fromkeys(_PLAIN, 0)
+    for names, gauges in zip((_BYTES, _COUNTS), _devices[index], strict=True):
         for name in names:
-            chosen = nothing if name.startswith("inactive_split") else gauges
+            chosen = _pools() if name.startswith("inactive_split") else gauges
             stats[name] = {pool: dict(vars(gauge)) for pool, gauge in chosen.items()}
     for name in ("oversize_allocations", "oversize_segments"):
         stats[name] = dict(vars(_Gauge()))
-    return dict(stats) | {"max_split_size": -1}
+    return stats | {"max_split_size": -1}
 
 
 def reset_peak(index: int) -> None:
     """The peaks are what is there now."""
-    for gauge in _devices[index].gauges():
-        gauge.peak = gauge.current
+    for gauges in _devices[index]:
+        for gauge in gauges.values():
+            gauge.peak = gauge.current
 
 
 def reset_accumulated(index: int) -> None:
     """The totals start again."""
-    for gauge in _devices[index].gauges():
-        gauge.allocated = gauge.freed = 0
+    for gauges in _devices[index]:
+        for gauge in gauges.values():
+            gauge.allocated = gauge.freed = 0
 
 
 def free_and_total(index: int) -> tuple[int, int]:
     """What `torch.cuda.mem_get_info` returns."""
     total = card.properties(index).total_memory
-    return max(total - _devices[index].bytes["all"].current, 0), total
+    return max(total - _devices[index][0]["all"].current, 0), total
 
 
 def snapshot(*args: object) -> dict[str, Any]:
