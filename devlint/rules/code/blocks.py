@@ -9,7 +9,6 @@ from bisect import bisect_right
 from typing import TypeAlias
 
 from devlint.finding import Edit, Span
-from devlint.flow.syntax.nodes import blocks
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
@@ -24,7 +23,7 @@ class _Landmarks:
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
         self.statements: dict[ast.AST, ast.stmt] = {}
-        self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
+        self.blocks: dict[ast.AST, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         left: list[ast.AST] = [tree]
         for node in left:
@@ -107,16 +106,15 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in rows.items()}
 
 
-def earlier(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
-    """The statements in front of ``child`` in its block."""
-    block = next((block for block in blocks(parent) if child in block), [])
-    return list(itertools.takewhile(lambda statement: statement is not child, block))
+def earlier(source: Source, statement: ast.AST) -> list[ast.stmt]:
+    """The statements in front of one in its block; none for what is no statement."""
+    block = _landmarks(source.tree).blocks.get(statement, ())
+    return list(itertools.takewhile(lambda other: other is not statement, block))
 
 
-def statement_around(source: Source, node: ast.AST) -> tuple[ast.AST, ast.stmt] | None:
-    """The innermost statement around a node, and what that stands in."""
-    ways = reversed(way_to(source, node))
-    return next(((parent, child) for parent, child in ways if isinstance(child, ast.stmt)), None)
+def statement_around(source: Source, node: ast.AST) -> ast.stmt | None:
+    """The innermost statement around a node."""
+    return next((inner for _, inner in reversed(way_to(source, node)) if isinstance(inner, ast.stmt)), None)
 
 
 @functools.lru_cache(maxsize=4)

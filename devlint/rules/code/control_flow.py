@@ -35,7 +35,7 @@ def stands_at(source: Source, expression: str, node: ast.AST) -> bool:
     # of Python's own functions only the result is anywhere: `input.device` is that of a variable elsewhere
     called = {call.func.id for call in inside if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
     names -= {name for name in called if hasattr(builtins, name) and name not in _bound_in(function)}
-    return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
+    return inner is not None and all(_has_value(source, name, parts, function, inner, outer or []) for name in names)
 
 
 def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
@@ -49,7 +49,7 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     function = around(source, node)
     inner, outer = way(function, node), way(source.tree, function) or []
     if function is source.tree or name in _parameters(function) or name in _bound_in(function):
-        return inner is not None and _has_value(name, set(), function, inner, outer)
+        return inner is not None and _has_value(source, name, set(), function, inner, outer)
     scopes = [scope for scope, _ in outer if isinstance(scope, (ast.Module, *_FUNCTIONS))]
     ends = (getattr(scope, "body", []) for scope in scopes)
     return any(name in _parameters(scope) for scope in scopes) or any(
@@ -65,10 +65,10 @@ def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:
             yield test
 
 
-def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:
+def _has_value(source: Source, name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
     for parent, child in reversed(inner):
-        for before in reversed(earlier(parent, child)):
+        for before in reversed(earlier(source, child)):
             if _binds(before, name) or (not parts and _runs_to_bind(before, name)):
                 return True
             if isinstance(before, ast.If) and _supplies(before, name):

@@ -213,13 +213,6 @@ def bracketed(source: Source, node: ast.AST, text: str) -> str:
     return text if argument or statement_of(source, node) is not None else f"({text})"
 
 
-def stands_alone(source: Source, node: ast.AST) -> bool:
-    """Whether an expression is a statement of its own, without brackets, so that an assignment may take its place."""
-    found = statement_of(source, node)
-    # a statement begins and ends with its brackets, an expression within them
-    return isinstance(found, ast.Expr) and source.span(found) == source.span(node)
-
-
 def loses_comments(source: Source, edits: Sequence[Edit]) -> bool:
     """Whether edits take comments out of an expression that they do not put in again.
 

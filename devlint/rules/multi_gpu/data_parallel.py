@@ -77,8 +77,8 @@ class DataParallel(Rule):
         # a function that says in its signature that it returns one leaves the choice to its caller
         returns = getattr(function_at(self.source, site.node), "returns", None)
         offered = returns is not None and "DataParallel" in ast.unparse(returns)
-        text = "\n".join(self.source.lines)
-        infers = site.measured is None and _INFERS.search(text) is not None and _TRAINS.search(text) is None
+        infers = site.measured is None and bool(_INFERS.search(self.source.text))
+        infers = infers and not _TRAINS.search(self.source.text)
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",

@@ -8,7 +8,7 @@ import re
 from devlint.flow.syntax.names import inside
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import method_of, receiver
+from devlint.rules.code.blocks import method_of, receiver, statement_of
 from devlint.sites.transfers import Transfer
 
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
@@ -105,8 +105,10 @@ class DiscardedMove(Rule):
 
     def _fix(self, site: Transfer, name: str) -> Fix | None:
         kept = site.value.grad in _LEAVES or _parameters_of(site) or not _assignable(site)
-        call = self.source.cst(site.node)
-        if kept or call is None or not edits.stands_alone(self.source, site.node):
+        call, found = self.source.cst(site.node), statement_of(self.source, site.node)
+        # a statement begins and ends with its brackets, an expression within them
+        alone = isinstance(found, ast.Expr) and self.source.span(found) == self.source.span(site.node)
+        if kept or call is None or not alone:
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
         return edits.fix_of(f"Assign the result to `{name}`", edit)

@@ -220,7 +220,7 @@ def _text_around(source: Source, site: Mention) -> str:
 def _is_seeded(source: Source, call: ast.Call, torch: str) -> bool:
     """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
     names, seed = {f"{torch}.{name}" for name in SEEDS}, [*map(ast.unparse, given(call))]
-    seeds = (before for before in _before(way_to(source, call)) if ast.unparse(before.func) in names)
+    seeds = (before for before in _before(source, call) if ast.unparse(before.func) in names)
     return any([*map(ast.unparse, given(before))] == seed for before in seeds)
 
 
@@ -236,10 +236,10 @@ def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
     return None if edit is None else (edit,)
 
 
-def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
+def _before(source: Source, call: ast.Call) -> Iterator[ast.Call]:
     """The calls that are statements of their own, on the way to a place, as far back as nothing else is done."""
-    for parent, child in reversed(way):
-        for statement in reversed(earlier(parent, child)):
+    for parent, child in reversed(way_to(source, call)):
+        for statement in reversed(earlier(source, child)):
             if not _only_seeds(statement):
                 return
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):

@@ -84,7 +84,7 @@ class UnsynchronizedTiming(Rule):
         )
 
     def _fix(self, site: Timing) -> Fix | None:
-        _, statement = statement_around(self.source, site.node) or (None, None)
+        statement = statement_around(self.source, site.node)
         if statement is None or hasattr(statement, "body"):
             return None
         indent, _ = beside(self.source, self.source.span(statement))

@@ -165,8 +165,8 @@ class CreateThenMove(Rule):
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
         if not _DRAWS.fullmatch(made.function.rpartition(".")[2]):
             return False
-        found = statement_around(self.source, made.node)
-        before = [node.value for node in earlier(*found) if isinstance(node, ast.Expr)] if found else []
+        here = statement_around(self.source, made.node) or made.node
+        before = [node.value for node in earlier(self.source, here) if isinstance(node, ast.Expr)]
         return any(isinstance(call, ast.Call) and _SEED.search(ast.unparse(call.func)) for call in before)
 
     def _of_a_list(self, made: Creation) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import function_at
+from devlint.rules.code.blocks import function_at, targets_of
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
@@ -22,6 +22,7 @@ from devlint.rules.placement.operands.meetings import (
 )
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
+from devlint.source.syntax import walk
 
 _TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
 """The kinds of hints that this rule tells."""
@@ -254,11 +255,10 @@ def _only_use(rule: Rule, born: ast.Call, node: ast.AST) -> bool:
         node = node.value
     if function is None or not isinstance(node, ast.Name):
         return False
-    assigned = [part for part in ast.walk(function) if isinstance(part, ast.Assign) and _chained(part.value, born)]
-    targets = assigned[0].targets if assigned else []
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name) or targets[0].id != node.id:
-        return False
-    return sum(isinstance(part, ast.Name) and part.id == node.id for part in ast.walk(function)) == 2
+    inside = walk(function)
+    assigned = (part for part in inside if isinstance(part, ast.Assign) and _chained(part.value, born))
+    named = targets_of(next(assigned, None)) == [node.id]
+    return named and sum(isinstance(part, ast.Name) and part.id == node.id for part in inside) == 2
 
 
 def _chained(node: ast.expr, born: ast.Call) -> bool:
