@@ -7,6 +7,7 @@ import ast
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
+from devlint.rules.code.blocks import method_of, receiver
 from devlint.rules.code.edits import fix_of, rewritten, with_arguments, without_argument
 from devlint.rules.code.imports import importing
 from devlint.sites.loaders import Draw
@@ -98,11 +99,9 @@ class SamplerGeneratorDevice(Rule):
 
 def _made_here(generator: ast.AST | None) -> ast.Call | None:
     """The `torch.Generator(...)` that an argument is, or begins with, where the call makes it for itself."""
-    while isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute):
-        if generator.func.attr == "Generator":
-            return generator
-        generator = generator.func.value
-    return generator if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Name) else None
+    while (made := receiver(generator)) is not None and method_of(generator) != "Generator":
+        generator = made
+    return generator if isinstance(generator, ast.Call) else None
 
 
 def _chosen(place: Device) -> bool:

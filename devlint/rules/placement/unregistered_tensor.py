@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
-from devlint.rules.code.blocks import function_at, method_of, statement_of
+from devlint.rules.code.blocks import function_at, method_of, receiver, statement_of
 from devlint.rules.code.edits import fix_of, put_after, shown
 from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
@@ -252,8 +252,8 @@ def _copied_each_time(site: Attribute) -> Reports:
     if not site.moved or not implied or site.value.many is False:
         return
     for use in site.uses:
-        moved = isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
-        text = ast.unparse(use.node.func.value) if moved else f"self.{site.name}"  # type: ignore[attr-defined]  # seen just above
+        moved = receiver(use.node)
+        text = f"self.{site.name}" if moved is None else ast.unparse(moved)
         yield Report(
             f"{shown(text)} stays on the CPU, where `__init__` put it, and is copied at every call",
             node=use.node,

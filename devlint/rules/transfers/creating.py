@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from devlint.finding import Edit, Fix, Span
 from devlint.flow.syntax.nodes import holds
-from devlint.rules.code.blocks import around, beside, function_at, receiver, stores, way_to
+from devlint.rules.code.blocks import around, beside, function_at, method_of, receiver, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, with_arguments, without_call, without_last
 from devlint.sites.base import Creation
@@ -245,7 +245,7 @@ def _is_whole(node: ast.expr) -> bool:
         return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
     if not isinstance(node, ast.Call):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = method_of(node) or getattr(node.func, "id", "")
     return name in ("len", "size", "numel", "int") and (name != "size" or bool(node.args))
 
 

@@ -78,12 +78,11 @@ class InvariantTransferInLoop(Rule):
             )
         elif isinstance(site, Attribute):
             yield from _copied_by_a_module(site)
-        if not isinstance(site, Transfer) or site.target is None or site.value.attribute is not None:
+        elif site.target is None or not site.target.known or site.target.accelerates() is False or site.value.attribute:
             return
-        away = site.target.known and site.target.accelerates() is not False
-        if away and site.invariant and site.value.device.kind is Kind.CPU:
+        elif site.invariant and site.value.device.kind is Kind.CPU:
             yield self._in_the_loop(site)
-        elif away and site.kept is not None:
+        elif site.kept is not None:
             text = short(site.value.text, "the tensor")
             calls = f"every call of `{site.scope.function}()` copies it to {site.target}"
             yield Report(

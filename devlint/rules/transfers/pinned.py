@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import lru_cache
 
 from devlint.device import Device, Kind, Role
 from devlint.finding import Edit
 from devlint.rules.base import Rule
-from devlint.rules.code.blocks import around, method_of
+from devlint.rules.code.blocks import around, method_of, receiver
 from devlint.rules.code.edits import with_arguments
 from devlint.sites.transfers import Transfer
+from devlint.source.syntax import walk
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
 _METHODS = frozenset({"to", "cuda", "copy_"})
@@ -86,7 +88,7 @@ def is_whole(move: Transfer) -> bool:
     return isinstance(target, ast.Name) and isinstance(move.value.node, ast.Name) and move.value.node.id == target.id
 
 
-def root(node: ast.AST) -> str:
+def root(node: ast.AST | None) -> str:
     """The name that an expression hangs on."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -96,11 +98,10 @@ def root(node: ast.AST) -> str:
 @lru_cache(maxsize=8)
 def _written(scope: ast.AST) -> frozenset[str]:
     """The names that something is written into, or into what hangs on them."""
-    written: list[ast.AST] = []
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
-            written += (node.func.value,) if in_place else ()
+    written: list[ast.AST | None] = []
+    for node in walk(scope):
+        if re.search("[^_]_$", method_of(node)):
+            written.append(receiver(node))
         elif isinstance(node, ast.AugAssign):
             written.append(node.target)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):

@@ -75,9 +75,8 @@ def _is_without_graph(source: Source, node: ast.AST) -> bool:
         return True
     places = [node]
     if isinstance(node, ast.Name):
-        around = walk(function or source.tree)
-        stored = [part for part in around if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-        places = [part for part in stored if part.id == node.id]
+        named = (part for part in walk(function or source.tree) if isinstance(part, ast.Name) and part.id == node.id)
+        places = [part for part in named if isinstance(part.ctx, ast.Store)]
     ways = [[parent for parent, _ in way_to(source, place)] for place in places]
     withs = [[item for parent in way if isinstance(parent, ast.With) for item in parent.items] for way in ways]
     return bool(ways) and all(any(_lets_go(item.context_expr) for item in items) for items in withs)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
+from devlint.flow.syntax.names import of_self
 from devlint.immutable import replace
-from devlint.rules.code.blocks import keyword_of
+from devlint.rules.code.blocks import keyword_of, receiver
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
@@ -225,13 +226,6 @@ def _cpu(device: Device) -> int:
 
 def _attribute_of_self(node: ast.AST) -> str:
     """``self.weight`` for ``self.weight`` and ``self.weight.t()[0]``, nothing for the result of ``self.layer(x)``."""
-    while True:
-        called = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-        if isinstance(called, ast.Attribute):
-            node = called
-        elif isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Attribute):
-            return ast.unparse(node) if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
-        else:
-            return ""
+    while isinstance(node, ast.Subscript) or isinstance(receiver(node), ast.Attribute):
+        node = node.value if isinstance(node, ast.Subscript) else receiver(node) or node
+    return ast.unparse(node) if of_self(node) else ""
