@@ -11,7 +11,7 @@ from devlint.auditor.patches import Patches
 from devlint.simulator import devices, errors
 from devlint.simulator.devices import NAME
 from devlint.simulator.masquerade.tensors import legacy_types
-from devlint.simulator.tensor import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor, index_of
 
 Uninitialized: Any = vars(torch.nn.parameter)["UninitializedTensorMixin"]
 _TAKE_DEVICE = (
@@ -90,17 +90,10 @@ def _set_grad(self: SimulatedTensor, value: torch.Tensor | None) -> None:
 
 
 _grad: Any = torch.Tensor.grad
-_native_device: Any = torch.Tensor.device
-
-
-def _index(self: SimulatedTensor) -> int:
-    return _native_device.__get__(self).index  # type: ignore[no-any-return]  # typed as Any
-
-
 _OF_SIMULATED: dict[str, Any] = {
-    "device": property(lambda self: devices.cuda(_index(self))),
+    "device": property(lambda self: devices.cuda(index_of(self))),
     "is_cuda": property(lambda self: True),
-    "get_device": _index,
+    "get_device": index_of,
     "grad": property(lambda self: _grad.__get__(self), _set_grad, lambda self: _grad.__delete__(self)),
     "is_shared": lambda self: True,
     "share_memory_": lambda self: self,
