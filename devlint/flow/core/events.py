@@ -15,7 +15,7 @@ from typing import ClassVar
 from devlint.device import Device
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.interpreter import Component, Frame
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor
@@ -38,9 +38,6 @@ class Observer(Component):
 
     wants_inlined: ClassVar[bool] = False
     wants_quiet: ClassVar[bool] = False
-
-    def __init__(self, interpreter: Interpreter) -> None:
-        pass
 
     def on_name(self, frame: Frame, node: ast.expr, path: str, call: ast.Call | None) -> None:
         """The code speaks of a name of a library, or calls it; or a string may be one where types are compared."""

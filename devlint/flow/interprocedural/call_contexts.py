@@ -32,8 +32,8 @@ _GIVEN = (Role.INPUT, Role.PLACE)
 class CallContexts(Observer):
     """How the functions of a file are called, and the sites that hang on that.
 
-    A claim about arguments of which nothing is known waits for what the callers pass.  A copy is one of each step, and
-    what names an accelerator is guarded, where all that use a function say so.
+    A deferred claim, which is about arguments of which nothing is known, waits for what the callers pass.  A copy is
+    one of each step, and what names an accelerator is guarded, where all that use a function say so.
     """
 
     shared = True
@@ -54,7 +54,7 @@ class CallContexts(Observer):
         self._mentions: dict[FunctionInfo, dict[tuple[int, int], bool]] = {}
         self._sites: list[Site] = []
         self._alone: dict[FunctionInfo, list[Site]] = defaultdict(list)
-        """The claims of a function about its arguments."""
+        """The deferred claims of each function."""
         self._hints: list[Hint] = []
         self._copies: dict[int, FunctionInfo] = {}
         """Copies that each call of a function makes, by identity."""
@@ -100,7 +100,7 @@ class CallContexts(Observer):
             self._on_the_host[info].append(host)
             self._left_out[info].append(frozenset(name for name, value in arguments.items() if is_none(value)))
 
-    # -- claims of calls that are only tried out ----------------------------------------------------------------------
+    # -- probing -----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def listen(self, interpreter: Interpreter | None = None) -> Iterator[list[Operation | Forward]]:
@@ -145,7 +145,7 @@ class CallContexts(Observer):
             yield site
 
     def _claims(self) -> Iterator[Site]:
-        """The hints that nothing here follows up, and the claims to which the callers say nothing."""
+        """The hints that nothing here follows up, and the deferred claims to which the callers say nothing."""
         for hint in self._hints:
             if hint.kind is not HintKind.ALTERNATIVE or self._escapes.is_out(hint.stray.factory_node):
                 yield hint
