@@ -1,8 +1,9 @@
 """Provenance: how a tensor came to be what and where it is, which explains a finding and locates its mend.
 
-Facts do not hang on it: what a join, a widening or an operation says of a tensor is the same whatever its origin, which
-the tests hold them to.  It is asked where the question is about the past itself: whether a tensor was just created,
-moved or kept here, with which a claim may begin or end.
+Facts do not hang on it: what a join, a widening or an arithmetic operation says of a tensor is the same whatever its
+origin, which the tests hold them to.  It decides where the question is about the past itself: whether a claim may begin
+with a creation, a move or an attribute; whether writing into a tensor is checked, which it is where that was just
+created; whether what was not seen to be a tensor is a module when called, which it is where it was moved.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from tests.device.test_lattice import GUARDS, devices
 
 FRESH = Predicate("fresh")
 """A condition on which no device that is drawn hangs."""
+ROUND = LoopRound("loop", 1)
 laws = settings(max_examples=300, derandomize=True)
 guards = st.sampled_from([*GUARDS, FRESH])
 
@@ -220,6 +221,10 @@ def test_no_fact_hangs_on_an_origin(one: Value, two: Value, guard: Condition, tr
     assert _bare(join(one, two, guard)) == join(_bare(one), _bare(two), guard)
     assert _bare(settle(one, guard, truth)) == settle(_bare(one), guard, truth)
     assert _bare(blend(one, two)) == _bare(blend(_bare(one), _bare(two)))
+    states = State({"x": join(one, two, ROUND)}), State({"x": join(_bare(one), _bare(two), ROUND)})
+    for state in states:
+        widening.forget(state, ROUND.loop)
+    assert _bare(states[0].env["x"]) == states[1].env["x"]
 
 
 @laws
