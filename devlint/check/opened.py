@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint.check.suppressions import file_suppressions
+from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.rules.registry import registry
@@ -38,10 +38,7 @@ class Opened:
 def parse_errors(
     failures: Sequence[tuple[str, Span]], help_text: str, filename: str, config: Config, text: str = ""
 ) -> list[Finding]:
-    """DVL900 of code without a syntax tree, unless the configuration leaves it out, or a comment for all of ``text``.
-
-    What lines of the text mean is not known where its tokens end early.
-    """
+    """DVL900 of code without a syntax tree, unless the configuration or a comment for all of ``text`` leaves it out."""
     rule = registry().get(PARSE_ERROR) if failures else None
     if rule is None or rule not in active_rules(filename, config):
         return []
@@ -49,4 +46,7 @@ def parse_errors(
         Finding(PARSE_ERROR, rule.name, rule.severity, message, filename, span, help=help_text)
         for message, span in failures
     ]
-    return graded(file_suppressions(text).apply(found), config)
+    comments = suppressions(text, has_findings=False)
+    # where the tokens end early, lines mean little
+    comments.by_row = {None: comments.by_row.get(None, [])}
+    return graded(comments.apply(found), config)

@@ -204,13 +204,6 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
     return found
 
 
-def file_suppressions(text: str) -> Suppressions:
-    """Those that speak of the whole file: where its tokens end early, lines mean little."""
-    found = suppressions(text, has_findings=False)
-    found.by_row = {None: found.by_row.get(None, [])}
-    return found
-
-
 def rows_of(span: Span, logical: list[tuple[int, int]]) -> set[int]:
     """The lines where a comment counts for a finding: its own ends, and the ends of its statement."""
     rows = {span.row, span.end_row}

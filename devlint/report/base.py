@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from devlint.finding import Applicability, Finding, Place, Severity, elsewhere, named
+from devlint.finding import Applicability, Finding, Severity, elsewhere, named
 from devlint.source.files import held
 from devlint.source.text import decode, split_lines
 
@@ -78,12 +78,8 @@ class Report:
         if notebook is None:
             return finding
         in_file = notebook.in_file
-
-        def moved(place: Place) -> Place:
-            return replace(place, span=in_file(place.span))
-
         message = f"cell {span.cell}, line {span.row}: {finding.message}"
-        related = elsewhere(finding.related, finding.filename, moved)
+        related = elsewhere(finding.related, finding.filename, lambda place: replace(place, span=in_file(place.span)))
         return replace(finding, message=message, span=in_file(span), related=related, fix=None)
 
     def _read(self, filename: str) -> Sequence[str]:
@@ -110,9 +106,6 @@ def in_cells(finding: Finding) -> Finding:
     """The finding as if each cell of a notebook was a file of its own."""
     if not finding.span.cell:
         return finding
-
-    def called(place: Place) -> Place:
-        return replace(place, filename=named(finding.filename, place.span.cell))
-
-    related = elsewhere(finding.related, finding.filename, called)
-    return replace(finding, filename=named(finding.filename, finding.span.cell), related=related)
+    own = finding.filename
+    related = elsewhere(finding.related, own, lambda place: replace(place, filename=named(own, place.span.cell)))
+    return replace(finding, filename=named(own, finding.span.cell), related=related)

@@ -16,6 +16,7 @@ from devlint.config.messages import leads_out
 from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.finding import ENOUGH_STEPS, Evidence, Finding, Measurement, Span
 from devlint.record import Event, Frame, Loader, Record
+from devlint.report.audit.findings import span_of
 from devlint.report.audit.table import Cost
 from devlint.report.formats.exchange import has_file
 from devlint.rules.registry import registry
@@ -176,9 +177,7 @@ class Run:
     def _judged(self, finding: Finding, name: str) -> dict[str, Any] | None:
         """What the same rule found in the run at the same place."""
         for found in self._record.findings or ():
-            start, end = found["location"], found["end_location"]
-            span = Span(start["row"], start["column"], end["row"], end["column"])
-            if found["code"] == finding.code and found["filename"] == name and _overlap(span, finding.span):
+            if found["code"] == finding.code and found["filename"] == name and _overlap(span_of(found), finding.span):
                 return found
         return None
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from devlint.check.project.content import Stamp
+from devlint.check.project.content import Stamp, stamp_of
 from devlint.finding import Finding
 
 FORMAT = 2
@@ -55,14 +55,14 @@ class Store:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._read_from = _identity_of(file)
+        self._read_from = stamp_of(file)
         self.contents = _read(file)
         self._folders: dict[str, int] = {}
         self._facts: dict[Fact, int] = {}
 
     def moved_on(self) -> bool:
         """Whether somebody else has written the file since it was read."""
-        return _identity_of(self.file) != self._read_from
+        return stamp_of(self.file) != self._read_from
 
     def fact(self, folder: str, name: str, value: bytes | bool | None, stamp: Stamp | None = None) -> int:
         """The number of a fact, which is a new one if need be."""
@@ -156,11 +156,3 @@ def _replace(file: str, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-def _identity_of(file: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -98,10 +98,10 @@ def _read(found: dict[str, Any], code: Code) -> tuple[Finding, Notes]:
         severity=Severity[str(found["severity"]).upper()],
         message=str(found["message"]),
         filename=code.name(file),
-        span=_span(found),
+        span=span_of(found),
         label=str(found.get("label") or ""),
         related=tuple(
-            Place(_span(place), str(place["message"]), code.name(str(place.get("filename") or file)))
+            Place(span_of(place), str(place["message"]), code.name(str(place.get("filename") or file)))
             for place in found.get("related") or ()
         ),
     )
@@ -111,7 +111,8 @@ def _read(found: dict[str, Any], code: Code) -> tuple[Finding, Notes]:
     return finding, notes
 
 
-def _span(found: Mapping[str, Any]) -> Span:
+def span_of(found: Mapping[str, Any]) -> Span:
+    """The place of what a record has found."""
     start, end = found["location"], found["end_location"]
     return Span(start["row"], start["column"], end["row"], end["column"])
 

@@ -14,9 +14,6 @@ from devlint.report.html.code import chunks
 _LONGEST = 80
 """More characters of an expression are cut off: its line is shown, too."""
 
-Figures = list[Any]
-"""Calls, bytes and blocked seconds: a number each, or the least and the greatest of several processes."""
-
 
 class Texts:
     """Texts that occur again and again, each of which is kept once, under a number."""
@@ -75,7 +72,8 @@ def _expression(code: Code, group: Group, row: Row) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3].rstrip()}..."
 
 
-def _figures(found: Sequence[Cost]) -> Figures:
+def _figures(found: Sequence[Cost]) -> list[Any]:
+    """Calls, bytes and blocked seconds: a number each, or the least and the greatest of several processes."""
     timed = [cost.seconds for cost in found if cost.seconds is not None]
     seconds = _range([cost.seconds or 0.0 for cost in found]) if timed else None
     return [_range([cost.calls for cost in found]), _range([cost.bytes for cost in found]), seconds]
