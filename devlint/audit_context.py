@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any
 
 from devlint import simulator
 from devlint.auditor.judgement.presentation import judged
 from devlint.auditor.loop.steps import StepsReached
-from devlint.auditor.notebook_cells import named
 from devlint.auditor.run import header
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe
@@ -114,7 +114,7 @@ class Audit:
         limited = isinstance(error, StepsReached)
         record = recording.record(Ending(kind="steps") if limited else describe(error))
         recording.end()
-        self._record = named(judged(record, Resolver(validate)))
+        self._record = _by_cell(judged(record, Resolver(validate)))
         return limited
 
     def _check(self) -> None:
@@ -128,3 +128,25 @@ class Audit:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _by_cell(record: Record) -> Record:
+    """The record with each cell that IPython knows called as in its tracebacks, ``In[3]``, not by its file."""
+    session = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(session, "compile", None), "format_code_name", lambda _: None)  # since IPython 7.31
+    names = {file: f"<{found[1]}>" for file in record.sources if (found := name_of(file))}
+    if not names:
+        return record
+    import msgspec
+
+    renamed: Record = msgspec.convert(_renamed(msgspec.to_builtins(record), names), Record)
+    return renamed
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """A value in which every text that is the name of a file is its other name; of code and figures nothing changes."""
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
+    return [_renamed(item, names) for item in value] if isinstance(value, list | tuple) else value

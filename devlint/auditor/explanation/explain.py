@@ -17,7 +17,7 @@ from devlint.auditor.explanation.messages import argument_in, demand, devices_in
 from devlint.auditor.explanation.operands import Operand, Role, operands, rest
 from devlint.auditor.explanation.provenance import Reason
 from devlint.auditor.explanation.reasons import Reasons
-from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
+from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper
 from devlint.auditor.frames import Frames
 from devlint.auditor.introspection.tensors import (
     all_tensors,
@@ -28,6 +28,8 @@ from devlint.auditor.introspection.tensors import (
     is_scalar,
     leaves,
     own_tensors,
+    owner_of,
+    path_of,
 )
 from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.syntax.names import spelled

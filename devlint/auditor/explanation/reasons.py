@@ -19,8 +19,8 @@ from devlint.auditor.explanation.provenance import (
     of_binding,
     of_name,
 )
-from devlint.auditor.explanation.trail import Stop, Trail, owner_of, path_of
-from devlint.auditor.introspection.tensors import fields, home, leaves, walk
+from devlint.auditor.explanation.trail import Stop, Trail
+from devlint.auditor.introspection.tensors import fields, home, leaves, owner_of, path_of, walk
 from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.record import Frame
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
 
-import torch
 from torch import nn
 
 from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of
 from devlint.auditor.frames import Frames, Spot, resolve_spot
-from devlint.auditor.introspection.tensors import fields, own_tensors, walk
+from devlint.auditor.introspection.tensors import fields
 from devlint.record import Frame
 
 _WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "OptimizedModule", "FullyShardedDataParallel"})
@@ -105,13 +104,3 @@ def is_wrapper(module: nn.Module) -> bool:
     """Whether it only passes on to the module in it."""
     cls = type(module)
     return cls.__name__ in _WRAPPERS and cls.__module__.startswith("torch.")
-
-
-def path_of(root: nn.Module, module: nn.Module) -> str | None:
-    """The path of a registered module, ``None`` if ``root`` does not register it."""
-    return next((path for path, found in walk(root) if found is module), None)
-
-
-def owner_of(root: nn.Module, tensor: torch.Tensor) -> nn.Module | None:
-    """The module that registers a parameter or buffer."""
-    return next((module for _, module in walk(root) for _, found in own_tensors(module) if found is tensor), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -84,10 +84,12 @@ def _slots(value: object) -> Iterator[tuple[str, Any]]:
                     continue
 
 
-def own_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def own_tensors(
+    module: nn.Module, kinds: Iterable[str] = ("_parameters", "_buffers")
+) -> Iterator[tuple[str, torch.Tensor]]:
     """The parameters and buffers that a module registers itself, not those of the modules in it."""
     own = fields(module)
-    for kind in ("_parameters", "_buffers"):
+    for kind in kinds:
         for name, tensor in (own.get(kind) or {}).items():
             if isinstance(tensor, torch.Tensor):
                 yield name, tensor
@@ -120,6 +122,16 @@ def all_tensors(root: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     for path, module in walk(root):
         for name, tensor in own_tensors(module):
             yield f"{path}.{name}" if path else name, tensor
+
+
+def path_of(root: nn.Module, module: nn.Module) -> str | None:
+    """The path of a registered module, ``None`` if ``root`` does not register it."""
+    return next((path for path, found in walk(root) if found is module), None)
+
+
+def owner_of(root: nn.Module, tensor: torch.Tensor) -> nn.Module | None:
+    """The module that registers a parameter or buffer."""
+    return next((module for _, module in walk(root) for _, found in own_tensors(module) if found is tensor), None)
 
 
 def is_placed(tensor: torch.Tensor) -> bool:

@@ -19,8 +19,7 @@ from torch.nn.modules import module as hooks
 
 from devlint.auditor.explanation.explain import chain, examine
 from devlint.auditor.explanation.messages import is_mismatch
-from devlint.auditor.explanation.trail import path_of
-from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors
+from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors, path_of
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
 from devlint.auditor.session import Listener, Session, emit

@@ -7,8 +7,8 @@ import weakref
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.trail import is_wrapper, path_of
-from devlint.auditor.introspection.tensors import device_of, dtype_name, fields, walk
+from devlint.auditor.explanation.trail import is_wrapper
+from devlint.auditor.introspection.tensors import children, device_of, dtype_name, fields, own_tensors, path_of, walk
 from devlint.record import Models
 
 _LOW = (torch.float16, torch.bfloat16)
@@ -38,12 +38,12 @@ class Observed:
         """A module was called from outside any module; those without parameters, such as losses, do not count."""
         self._managed = self._managed or _manager(module)
         while is_wrapper(module):
-            inner = [child for child in (fields(module).get("_modules") or {}).values() if child is not None]
+            inner = [child for _, child in children(module)]
             if len(inner) != 1:
                 break
             module = inner[0]
         module = self._whole(module)
-        parameters = {id(one): one for _, part in walk(module) for one in _parameters(part)}
+        parameters = {id(one): one for _, part in walk(module) for _, one in own_tensors(part, ("_parameters",))}
         if not parameters:
             return
         self._add_up(module, {number: one.numel() for number, one in parameters.items()})
@@ -85,8 +85,8 @@ class Observed:
 
     def layer(self, module: nn.Module, root: nn.Module) -> None:
         """A module with parameters or buffers of its own ran."""
-        weight = (fields(module).get("_parameters") or {}).get("weight")
-        if not isinstance(weight, torch.Tensor):
+        weight = dict(own_tensors(module, ("_parameters",))).get("weight")
+        if weight is None:
             return
         cast = autocast_dtype(weight.device.type)
         if cast is not None:
@@ -144,7 +144,3 @@ def _manager(root: nn.Module) -> str:
             if cls.__name__ in _MANAGERS:
                 return _MANAGERS[cls.__name__]
     return ""
-
-
-def _parameters(module: nn.Module) -> list[torch.Tensor]:
-    return [one for one in (fields(module).get("_parameters") or {}).values() if isinstance(one, torch.Tensor)]

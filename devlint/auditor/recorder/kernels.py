@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 
@@ -28,28 +28,6 @@ from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Listener, Session
 
 HOST = "cpu"
-
-
-class Transfer(NamedTuple):
-    """A copy between two devices, as the kernel that does it sees it."""
-
-    source: str
-    target: str
-    bytes: int
-    pinned: bool | None
-    blocking: bool | None
-    """``None`` where the host may have waited."""
-
-
-def transfer_of(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> Transfer:
-    """What the copy that a kernel was asked to do is."""
-    start, end = str(source.device), str(target.device)
-    host = source if start == HOST else target
-    size = host.numel() * host.element_size()
-    if HOST not in (start, end):
-        return Transfer(start, end, size, None, False)
-    pinned = is_pinned(host)
-    return Transfer(start, end, size, pinned, _is_blocking(end == HOST, non_blocking, pinned))
 
 
 def is_pinned(tensor: torch.Tensor) -> bool | None:
@@ -212,30 +190,32 @@ class Kernels(Listener):
         if target.numel() == 0:  # there is nothing to copy, and torch does not
             return
         session, whole = self._session, source if outer is None else outer
-        transfer = transfer_of(target, source, non_blocking)
-        to_device = transfer.source == HOST
+        start, end = str(source.device), str(target.device)
+        host, between = source if start == HOST else target, HOST in (start, end)
+        pinned = is_pinned(host) if between else None
+        blocking = between and _is_blocking(end == HOST, non_blocking, pinned)
         origin = self._attribution.origin()
         what = What(
             "copy",
             COPY,
             origin.place,
-            transfer.source,
-            transfer.target,
+            start,
+            end,
             backward=origin.backward,
-            pinned=transfer.pinned,
-            blocking=transfer.blocking,
+            pinned=pinned,
+            blocking=blocking,
             non_blocking=bool(non_blocking),
             temporary=outer is not None,
-            loader=session.services.loader_of(whole) if to_device else None,
+            loader=session.services.loader_of(whole) if start == HOST else None,
         )
-        tally = self._add(what, whole, transfer.bytes, seconds)
-        if to_device and self._repeats.is_repeat(whole, transfer.target, origin.place):
+        tally = self._add(what, whole, host.numel() * host.element_size(), seconds)
+        if start == HOST and self._repeats.is_repeat(whole, end, origin.place):
             tally.repeats += 1
         if not origin.backward and whole.requires_grad and torch.is_grad_enabled():
             self._attribution.remember(origin.place)
-        if transfer.blocking:
+        if blocking:
             self._waits.waited()
-        elif transfer.target == HOST and outer is None:
+        elif end == HOST and outer is None:
             self._waits.add(target, what)
 
     def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
