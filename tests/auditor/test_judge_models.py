@@ -24,6 +24,7 @@ from devlint.record import (
     Stray,
     Wrapper,
 )
+from devlint.report.audit.processes import shared
 from tests.auditor.judging import (
     ERROR,
     codes,
@@ -323,8 +324,8 @@ def test_a_wrapper_that_works(script: Script) -> None:
 
 
 def two_ranks(*fields: dict[str, Any]) -> Record:
-    shared: dict[str, Any] = {"role": "rank", "world_size": 2, "device": "cuda:0"}
-    return Record(processes=tuple(Process(pid=9, rank=at, **(shared | own)) for at, own in enumerate(fields)))
+    common: dict[str, Any] = {"role": "rank", "world_size": 2, "device": "cuda:0"}
+    return Record(processes=tuple(Process(pid=9, rank=at, **(common | own)) for at, own in enumerate(fields)))
 
 
 def test_two_ranks_on_one_device(script: Script) -> None:
@@ -365,3 +366,10 @@ def test_two_ranks_with_a_device_each(script: Script, other: dict[str, Any]) -> 
     first = {"environment": Environment(visible_devices="0")}
     wrappers = {"wrappers": (ddp(script),)}
     assert not findings(two_ranks(first | wrappers, other | wrappers))
+
+
+def test_two_ranks_that_see_one_device_among_others(script: Script) -> None:
+    seen = [{"wrappers": (ddp(script),), "environment": Environment(visible_devices=text)} for text in ("0", "0,1")]
+    record = two_ranks(*seen)
+    assert only(record)["message"] == "ranks 0 and 1 both use `cuda:0`"
+    assert [device for device, _ in shared(record)] == ["cuda:0"]  # what advice goes by
