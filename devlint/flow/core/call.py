@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from devlint.flow.domain.heap import Field
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Value
+from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.immutable import replace
 
 
@@ -25,6 +25,11 @@ class Call:
     """Whether ``**`` may add more keywords."""
     starred: bool = False
     """Whether ``*`` may add more positional arguments."""
+
+    @property
+    def first(self) -> Value:
+        """The first positional argument, unknown where there is none."""
+        return self.positional[0] if self.positional else UNKNOWN
 
     def argument(self, position: int, name: str) -> Value | None:
         """The argument at ``position`` or called ``name``, ``None`` where it is not given."""

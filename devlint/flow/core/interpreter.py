@@ -303,6 +303,11 @@ class Frame(Environment):
             return self.caller.after_init
         return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises and not self.silent)
 
+    @property
+    def outermost(self) -> Frame:
+        """The frame from which the code that runs was entered, of a function or of the top level."""
+        return self if self.caller is None else self.caller.outermost
+
     def at(self, node: ast.stmt | ast.expr) -> str:
         """Where a node stands, in keys that no other file has."""
         return f"{self.interpreter.index.label}{node.lineno}:{node.col_offset}"

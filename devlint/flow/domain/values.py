@@ -161,6 +161,17 @@ CONTAINERS = frozenset({Sequence, Mapping})
 """What holds other values, which change in place."""
 
 
-def is_none(value: Value) -> bool:
-    """Whether it surely is ``None``."""
-    return isinstance(value, Const) and value.value is None
+def is_literal(value: Value | None, expected: bool | None) -> bool:
+    """Whether it surely is ``True``, ``False`` or ``None``, whichever is expected, and given at all."""
+    return isinstance(value, Const) and value.value is expected
+
+
+def is_none(value: Value | None) -> bool:
+    """Whether it surely is ``None``, and given."""
+    return is_literal(value, None)
+
+
+def is_number(value: Value) -> bool:
+    """Whether it surely is a number of Python."""
+    number = isinstance(value, Const) and isinstance(value.value, (int, float))
+    return number or (isinstance(value, Opaque) and value.hint == "number")

@@ -34,7 +34,7 @@ def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
     definition = _definition(frame, called)
     if definition is not None:
         return device.UNKNOWN if _enters(frame, definition) else None
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    given = nodes.given(node)
     makes = any(path == name or path.endswith(f".{name}") for name in managers.ELSEWHERE)
     return device.UNKNOWN if makes or any(_names_device(frame, part) for part in given) else None
 

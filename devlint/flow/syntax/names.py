@@ -57,6 +57,18 @@ def called(node: ast.AST) -> str:
     return dotted(node.func) if isinstance(node, ast.Call) else ""
 
 
+def method(node: ast.AST) -> str:
+    """The name of the method that a call calls, of whatever it is one; empty for anything else."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def root(node: ast.AST) -> str:
+    """The name with which a chain such as `batch["x"].float().to(device)` begins, empty where it is none."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[str, ...]:
     """The dotted texts of the decorators of a definition, calls included; ``?`` for any other."""
     return tuple(called(item) or dotted(item) or "?" for item in node.decorator_list)
@@ -77,6 +89,11 @@ def is_name(node: ast.AST | None, name: str) -> bool:
 def inside(*roots: ast.AST) -> set[str]:
     """The names anywhere in some nodes."""
     return {node.id for root in roots for node in walk(root) if isinstance(node, ast.Name)}
+
+
+def chains(*roots: ast.AST) -> set[str]:
+    """The dotted texts of the names and attributes anywhere in some nodes."""
+    return {dotted(node) for root in roots for node in walk(root) if isinstance(node, (ast.Name, ast.Attribute))}
 
 
 def code(node: ast.AST) -> str:

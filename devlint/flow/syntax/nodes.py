@@ -90,6 +90,11 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return call.args[position] if position < len(call.args) else next(named, None)
 
 
+def given(call: ast.Call) -> list[ast.expr]:
+    """All that a call gives, by position or under a name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 def denied(test: ast.expr) -> tuple[ast.expr, bool]:
     """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
     holds = True

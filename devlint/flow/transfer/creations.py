@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from devlint.device import Role
@@ -133,7 +132,7 @@ class Trail:
 
     def _carries(self, node: ast.Call) -> bool:
         """Whether a call is an operation that is as good on the accelerator."""
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = nodes.given(node)
         path = _path(self.frame, node)
         if path.startswith(("torch.", "numpy.")):
             own = self.arrays and path in ARRAY_FUNCTIONS | CONVERTERS
@@ -285,20 +284,11 @@ def _placed(body: list[ast.stmt], node: ast.AST) -> tuple[list[ast.stmt], int] |
     at = bisect_right(body, place(node), key=place) - 1
     if at < 0 or not _spans(body[at], node):
         return None
-    for block in _blocks(body[at]):
+    for block in nodes.blocks(body[at]):
         found = _placed(block, node)
         if found is not None:
             return found
     return body, at
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield part.body
 
 
 def _spans(outer: ast.stmt, node: ast.AST) -> bool:

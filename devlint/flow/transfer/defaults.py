@@ -22,6 +22,11 @@ def set_default(frame: Frame, call: Call, place: Device) -> None:
     _DEFAULT.put(frame.state.heap, _PROCESS, DeviceValue(place, call.node))
 
 
+def default_place(frame: Frame) -> Device | None:
+    """Where tensors and modules are made of which nobody says where; ``None`` where that cannot be told."""
+    return None if frame.interpreter.default_changed else frame.default_device or device.IMPLIED_CPU
+
+
 def left(frame: Frame) -> object:
     """The default device that the top level of a file leaves to its functions."""
     return _DEFAULT.of(frame.state.heap, _PROCESS)

@@ -36,13 +36,7 @@ def invariant(frame: Frame, receiver: ast.expr, target: ast.AST | None) -> bool:
 def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
     """Whether the innermost loop leaves everything alone that the expressions name."""
     loop = frame.loops[-1].node if frame.loops else None
-    named = {
-        names.dotted(node)
-        for expression in expressions
-        for node in nodes.walk(expression)
-        if isinstance(node, (ast.Name, ast.Attribute))
-    }
-    return loop is not None and named.isdisjoint(frame.interpreter.loop_text(loop).changes)
+    return loop is not None and names.chains(*expressions).isdisjoint(frame.interpreter.loop_text(loop).changes)
 
 
 def invariant_copy(
@@ -64,14 +58,9 @@ def copied_by_every_call(
 ) -> Step | None:
     """Where ``__init__`` keeps on the CPU what each call of this method copies to the device of its arguments."""
     owner, info = frame.owner, frame.info
-    if (
-        tensor.origin.kept is None
-        or owner is None
-        or info is None
-        or owner.is_module
-        or info.initialises
-        or frame.inlined
-    ):
+    if tensor.origin.kept is None or owner is None or info is None:
+        return None
+    if owner.is_module or info.initialises or frame.inlined:
         return None
     own = isinstance(receiver, ast.Attribute) and names.dotted(receiver.value) == "self"
     if not own or not isinstance(receiver, ast.Attribute) or target is None or target.accelerates() is False:
@@ -144,12 +133,8 @@ def varies(frame: Frame, test: ast.expr) -> bool:
     if not frame.loops:
         return True
     changes = frame.interpreter.loop_text(frame.loops[-1].node).changes
-    for node in nodes.walk(test):
-        if isinstance(node, (ast.Call, ast.NamedExpr)):
-            return True
-        if isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in changes:
-            return True
-    return False
+    calls = any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in nodes.walk(test))
+    return calls or not names.chains(test).isdisjoint(changes)
 
 
 def read_early(frame: Frame, call: ast.Call) -> Step | None:
@@ -222,8 +207,6 @@ def _done(node: ast.AST) -> tuple[int, ...]:
 
 
 _TRAINS = frozenset({"backward", "zero_grad"})
-
-
 _ITSELF = frozenset({"self", "self.forward"})
 
 
@@ -250,29 +233,21 @@ def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: LoopText) -> 
         bound = names.inside(*statement.targets)
         if any(_is_move(part, got) for part in parts):
             moved |= bound
-        elif _root(statement.value) in got:
+        elif names.root(statement.value) in got:
             # a part of the batch
             got |= bound
     known = networks(frame)
     for node in inside:
         if isinstance(node, ast.Call) and names.dotted(node.func) in known:
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if any(_is_move(part, got) or _root(part) in moved for part in given):
+            given = nodes.given(node)
+            if any(_is_move(part, got) or names.root(part) in moved for part in given):
                 return True
     return False
 
 
 def _is_move(node: ast.AST, got: set[str]) -> bool:
     """Whether a node is `.to()` or `.cuda()` of something that a round got."""
-    moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TO_DEVICE
-    return moves and _root(node) in got
-
-
-def _root(node: ast.AST) -> str:
-    """The name with which a chain such as `batch["x"].float().to(device)` begins, empty where it is none."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return names.method(node) in TO_DEVICE and names.root(node) in got
 
 
 def networks(frame: Frame) -> frozenset[str]:

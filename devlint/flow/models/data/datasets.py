@@ -18,7 +18,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import Function, Instance, Stateful
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
-from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer.defaults import generator_place, held
 from devlint.flow.transfer.escapes import Escapes
@@ -233,7 +233,7 @@ def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _subset(frame: Frame, call: Call, path: str) -> Value:
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     return first if isinstance(first, (Stateful, Instance)) else UNKNOWN
 
 
@@ -254,7 +254,7 @@ def note_draw(frame: Frame, call: Call, path: str) -> None:
     if call.open or call.starred:
         return
     given = call.keywords.get("generator")
-    if given is None or (isinstance(given, Const) and given.value is None):
+    if given is None or is_none(given):
         if path in _OWN and _draws(call, path):
             _emit(frame, call, path, device.CPU)
     elif (place := generator_place(given)) is not None:
@@ -281,7 +281,7 @@ def _draws(call: Call, path: str) -> bool:
     if path != _LOADER:
         return True
     chosen = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.positional) > 2
-    return isinstance(shuffle, Const) and shuffle.value is True and not chosen
+    return is_literal(shuffle, True) and not chosen
 
 
 def _sampler(frame: Frame, call: Call, path: str) -> Value:

@@ -18,7 +18,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import PARTIAL, Function, Instance, Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, tensor_away
-from devlint.flow.domain.values import UNKNOWN, Const, Sequence, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Sequence, Unknown, Value, is_literal
 from devlint.flow.models.data.datasets import SampleCode, note_draw
 from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
@@ -53,7 +53,7 @@ _MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "f
 
 def wrapped(call: Call, result: Value) -> Value:
     """The result of an unknown call, which may be a loader again where it is given one and nothing like it."""
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     if not isinstance(first, Loader) or not isinstance(result, Unknown):
         return result
     if any(isinstance(value, (Loader, Module)) for value in call.values()[1:]):
@@ -125,7 +125,7 @@ class Loaders(Observer):
     def pins(self, oids: tuple[int, ...]) -> Step | None:
         """Where the loaders are told to pin their batches, ``None`` where they are not, or not surely."""
         asked = [known.call.keywords.get("pin_memory") for known in self._known(oids)]
-        if not self.collates(oids) or not all(isinstance(value, Const) and value.value is True for value in asked):
+        if not self.collates(oids) or not all(is_literal(value, True) for value in asked):
             return None
         return next((Step(known.node, "pinned by this loader") for known in self._known(oids)), None)
 

@@ -9,7 +9,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.objects import Instance, Stateful
 from devlint.flow.domain.tensors import Batches
-from devlint.flow.domain.values import Const, Sequence, Value
+from devlint.flow.domain.values import Sequence, Value, is_literal
 from devlint.flow.models.data.datasets import in_memory
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes
@@ -34,12 +34,12 @@ class DataShares:
 
     def wrap(self, frame: Frame, node: ast.AST) -> None:
         """A model is wrapped for several processes."""
-        self._wrapped.setdefault(_root(frame), Step(node, "the model is shared by several processes here"))
+        self._wrapped.setdefault(frame.outermost.info, Step(node, "the model is shared by several processes here"))
 
     def sampler(self, call: Call, path: str) -> Stateful:
         """A sampler for several processes is made."""
         shuffle = call.keywords.get("shuffle")
-        self._samplers[call.node] = shuffle is None or (isinstance(shuffle, Const) and shuffle.value is True)
+        self._samplers[call.node] = shuffle is None or is_literal(shuffle, True)
         self._escapes.samplers.discard(call.node)
         return Stateful(path, node=call.node)
 
@@ -48,7 +48,7 @@ class DataShares:
         made = self._made.get(oid)
         if made is None:
             made = self._made[oid] = _Made(call, frame)
-        made.roots.add(_root(frame))
+        made.roots.add(frame.outermost.info)
 
     def loop(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
         """A loop gets items, perhaps the batches of a loader, and perhaps trains with them."""
@@ -97,9 +97,7 @@ class _Made:
         given = {"sampler", "batch_sampler"} & set(call.keywords)
         if given or call.open or call.starred or len(call.positional) > 3 or self._sometimes:
             return False
-        shuffle = call.argument(2, "shuffle")
-        shuffles = isinstance(shuffle, Const) and shuffle.value is True
-        if not shuffles and not _indexed(call.argument(0, "dataset")):
+        if not is_literal(call.argument(2, "shuffle"), True) and not _indexed(call.argument(0, "dataset")):
             return False
         node = call.argument_node(0, "dataset")
         return node is not None and not self._by_rank(node)
@@ -147,14 +145,6 @@ def _loaders(item: Value) -> tuple[int, ...]:
         return item.loaders
     parts = map(_loaders, item.items or ()) if isinstance(item, Sequence) else ()
     return next(filter(None, parts), ())
-
-
-def _root(frame: Frame) -> FunctionInfo | None:
-    """The function (or top level) from which the code that runs was entered."""
-    outer = frame
-    while outer.caller is not None:
-        outer = outer.caller
-    return outer.info
 
 
 def _in_main(tree: ast.Module, node: ast.AST) -> bool:

@@ -31,7 +31,7 @@ _PAIR = 2
 
 def _elements(frame: Frame, call: Call, path: str) -> Value:
     """What goes through the elements of its argument, or lists them."""
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     if isinstance(first, Sequence):
         # another list, with the same in it
         return containers.made(frame, replace(first, oid=0, mutable=path not in _FIXED))
@@ -42,7 +42,7 @@ def _elements(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _deep_copy(frame: Frame, call: Call, path: str) -> Value:
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     return construction.twin(frame, first) if isinstance(first, Module) else unknown.function(frame, call, path)
 
 
@@ -60,7 +60,7 @@ def _next(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _sum(frame: Frame, call: Call, path: str) -> Value:
-    value = call.positional[0] if call.positional else UNKNOWN
+    value = call.first
     if isinstance(value, Sequence):
         found = [(call.nodes[0], kind, "") for kind in tensor_methods.kinds(value.item)]
         clash = len(found) > 1 and placement.meet(frame, call.node, "sum", OperationKind.OPERANDS, found)
@@ -111,7 +111,7 @@ def _number(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _str(frame: Frame, call: Call, path: str) -> Value:
-    value = call.positional[0] if call.positional else UNKNOWN
+    value = call.first
     if isinstance(value, DeviceValue):
         return replace(value, form="text")
     return value if isinstance(value, Const) else UNKNOWN
@@ -137,7 +137,7 @@ def _ordered(frame: Frame, call: Call, path: str) -> Value:
 def _partial(frame: Frame, call: Call, path: str) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
     frame.component(Escapes).everything(call.values())
-    given = call.positional[0] if call.positional else UNKNOWN
+    given = call.first
     api_use.devices(frame, call, given.path if isinstance(given, Named) else "")
     return Stateful(PARTIAL, node=call.node)
 
@@ -151,7 +151,7 @@ def _super(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _absolute(frame: Frame, call: Call, path: str) -> Value:
-    value = call.positional[0] if call.positional else UNKNOWN
+    value = call.first
     return as_tensor(value) if isinstance(value, Tensor) else UNKNOWN
 
 

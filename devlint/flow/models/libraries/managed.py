@@ -16,7 +16,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value, is_literal
 from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.transfer import api_use
@@ -53,7 +53,7 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
         observer.on_unfollowed_call(frame, call, path, None)
     api_use.devices(frame, call)
     spread = call.keywords.get("device_map")
-    if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
+    if is_literal(call.keywords.get("load_in_8bit"), True) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
     if isinstance(spread, Const) and spread.value in _SPREAD:
         kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
@@ -195,10 +195,6 @@ def _eight_bits(value: Value | None) -> bool:
         keyword.arg == "load_in_8bit" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
         for keyword in keywords
     )
-
-
-def _true(value: Value | None) -> bool:
-    return isinstance(value, Const) and value.value is True
 
 
 def _quantization(frame: Frame, call: Call, path: str) -> Value:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from devlint import device
-from devlint.device import AVAILABLE, Device, Kind
+from devlint.device import AVAILABLE, Device
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.catalog.schema import Row
@@ -18,7 +18,18 @@ from devlint.flow.domain.heap import DEVICE, ORIGIN
 from devlint.flow.domain.objects import Class, Function, Module, Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, is_definite, named_place
-from devlint.flow.domain.values import UNKNOWN, Const, Managed, Mapping, Opaque, Sequence, Unknown, Value, is_none
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Const,
+    Managed,
+    Mapping,
+    Opaque,
+    Sequence,
+    Unknown,
+    Value,
+    is_none,
+    is_number,
+)
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed
@@ -27,6 +38,7 @@ from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, containers, device_queue, placement
+from devlint.flow.transfer.defaults import default_place
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
 from devlint.sites.placement import OperationKind
@@ -142,8 +154,7 @@ def _moved(frame: Frame, call: Call, value: Value, place: Device, step: Step) ->
 def _tensor(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
     if not place.known:
         return UNKNOWN
-    label = "returned on the CPU here" if place.kind is Kind.CPU else f"returned on {place} here"
-    return Tensor(place, origin=Origin((Step(call.node, label),)))
+    return Tensor(place, origin=Origin((Step(call.node, f"returned on {place} here"),)))
 
 
 def _mapping(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
@@ -170,14 +181,8 @@ def _device(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
 
 def _array(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
     values = call.values()
-    plain = bool(values) and not call.starred and not call.open and all(map(_is_number, values))
+    plain = bool(values) and not call.starred and not call.open and all(map(is_number, values))
     return _number(frame, call, path, row, place) if row.elementwise and plain else Stateful(ARRAY)
-
-
-def _is_number(value: Value) -> bool:
-    if isinstance(value, Const):
-        return isinstance(value.value, (int, float))
-    return isinstance(value, Opaque) and value.hint == "number"
 
 
 def _number(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
@@ -240,8 +245,7 @@ def _place(frame: Frame, call: Call, row: Row, receiver: Value) -> Device:
     if stated == "inputs" or (not stated and row.made in ("tensor", "tensor-mapping")):
         return placement.blend(*_tensors(call.values())).device
     if stated == "default":
-        known = not frame.interpreter.default_changed and not call.open
-        return (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
+        return (None if call.open else default_place(frame)) or device.UNKNOWN
     if stated == "accelerator":
         return device.choice(AVAILABLE, device.accelerator("cuda"), device.CPU)
     return device.parse(stated) or device.UNKNOWN

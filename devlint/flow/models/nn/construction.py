@@ -11,10 +11,11 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.tensors import Batches, as_tensor, named_place
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Value, is_literal, is_none
 from devlint.flow.models.torch.functions import function
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state
+from devlint.flow.transfer.defaults import default_place
 from devlint.flow.transfer.placement import is_tensor
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
@@ -32,7 +33,7 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
         has_state=bool(known and (known.has_params or known.has_buffers)),
         empty=module_state.made_empty(call, path),
     )
-    if known and any(_is_false(call.keywords.get(name)) for name in ("affine", "elementwise_affine")):
+    if known and any(is_literal(call.keywords.get(name), False) for name in ("affine", "elementwise_affine")):
         module = replace(module, has_state=known.has_buffers)
     buffers = [value for name, value in call.keywords.items() if known and name in known.buffer_arguments]
     if call.positional and known and "weight" in known.buffer_arguments:
@@ -44,23 +45,16 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
     return module
 
 
-def _is_false(value: Value | None) -> bool:
-    return isinstance(value, Const) and value.value is False
-
-
 def made_on(frame: Frame, call: Call, module: Module, argument: str = "device") -> tuple[Device, Step | None]:
     """Where a call makes a module, and the step that says so."""
     asked = call.keywords.get(argument)
-    if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+    if asked is not None and not is_none(asked):
         place = named_place(asked) or device.UNKNOWN
-        return place, Step(call.node, f"`{module.text}` is created on {place} here", Act.CREATED)
-    if call.open or frame.interpreter.default_changed:
+    elif call.open or (default := default_place(frame)) is None:
         return device.UNKNOWN, None
-    if frame.default_device is not None:
-        return frame.default_device, Step(
-            call.node, f"`{module.text}` is created on {frame.default_device} here", Act.CREATED
-        )
-    return device.IMPLIED_CPU, Step(call.node, f"`{module.text}` is created on the CPU here", Act.CREATED)
+    else:
+        place = default
+    return place, Step(call.node, f"`{module.text}` is created on {place} here", Act.CREATED)
 
 
 def _loss(frame: Frame, call: Call, module: Module, buffers: list[Value]) -> Module:
@@ -111,12 +105,12 @@ def twin(frame: Frame, module: Module) -> Module:
 
 def _unwrapped(frame: Frame, call: Call, path: str) -> Value:
     """What returns a module as it is, compiled perhaps."""
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     return first if isinstance(first, Module) else function(frame, call, path)
 
 
 def _compiled(frame: Frame, call: Call, path: str) -> Value:
-    first = call.positional[0] if call.positional else UNKNOWN
+    first = call.first
     return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
 
 

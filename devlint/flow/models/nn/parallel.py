@@ -20,13 +20,13 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, DEVICE, ORIGIN, WRAPPED
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.tensors import Tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Unknown, Value, is_none
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.functions import function
 from devlint.flow.program.def_use import Code
 from devlint.flow.program.identity import identity
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
@@ -64,7 +64,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
             observer.on_device_index(frame, call.node, last, spelled)
     if path == modules.DISTRIBUTED:
         frame.component(Loaders).sharing.wrap(frame, call.node)
-    given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
+    given = ids is not None and not is_none(ids)
     if path.endswith("data_parallel"):
         return UNKNOWN
     text = path.rpartition(".")[2]
@@ -180,7 +180,7 @@ def _told_its_rank(frame: Frame) -> bool:
     """
     for node in frame.code.own:
         if isinstance(node, ast.Call):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = nodes.given(node)
             root, _, rest = frame.interpreter.index.resolve(names.dotted(node.func)).partition(".")
             strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
             told = any(isinstance(part, ast.Name) and _RANK.search(part.id) for part in given)
@@ -291,9 +291,7 @@ class ProcessGroups(Observer):
 
     def _ordered(self, frame: Frame, call: Call, path: str) -> None:
         """What a function and those that it calls do first: meet in a group, or choose a device."""
-        root = frame
-        while root.caller is not None:
-            root = root.caller
+        root = frame.outermost
         order = self._order.get(root.info)
         if path == _INIT:
             backend = call.argument(0, "backend")

@@ -45,7 +45,7 @@ def _gradients(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _variable(frame: Frame, call: Call, path: str) -> Value:
-    return call.positional[0] if call.positional else UNKNOWN
+    return call.first
 
 
 MODELS.register({"torch.autograd.grad": _gradients, "torch.autograd.Variable": _variable})

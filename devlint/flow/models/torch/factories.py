@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint import device
-from devlint.device import Device, Kind, Role, TypePredicate
+from devlint.device import Device, Role, TypePredicate
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.creation import CUDA_MODULES, CUDA_TYPES, DATA, FLAT, LEGACY, SIZED
 from devlint.flow.core import events
@@ -14,9 +14,10 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, is_definite, named_place
-from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
+from devlint.flow.transfer.defaults import default_place
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
 
@@ -30,11 +31,6 @@ def is_plain(path: str) -> bool:
     """Whether it is a function of torch that makes a tensor of numbers alone, such as a size."""
     entry = torch_table.function(path)
     return entry is not None and entry.rule == "default_or_kwarg"
-
-
-def is_true(value: Value | None) -> bool:
-    """Whether an argument is a literal `True`."""
-    return isinstance(value, Const) and value.value is True
 
 
 def make(
@@ -56,16 +52,21 @@ def make(
         for observer in events.heard(frame, "on_placed_creation"):
             observer.on_placed_creation(frame, call, path, place)
     fresh = place.implied and source is None
-    label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
     before = source or (data.origin if data else NO_ORIGIN)
-    story = (Step(call.node, label, Act.CREATED),) if chosen or fresh else data.origin.story if data else ()
+    story = (
+        (Step(call.node, f"created on {place} here", Act.CREATED),)
+        if chosen or fresh
+        else data.origin.story
+        if data
+        else ()
+    )
     return Tensor(
         place,
         many=many,
         rank=rank,
-        grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
+        grad="leaf" if is_literal(call.keywords.get("requires_grad"), True) else "",
         derived=bool(data and data.derived and not chosen),
-        pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
+        pinned=Step(call.node, "pinned here") if is_literal(call.keywords.get("pin_memory"), True) else None,
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
         origin=Origin(story, path, call.node) if fresh else Origin(story, before.factory, before.node),
     )
@@ -95,7 +96,7 @@ def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
 
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
     """Where, and whether the call asks for it."""
-    if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+    if asked is not None and not is_none(asked):
         for observer in events.heard(frame, "on_device_use"):
             observer.on_device_use(frame, call.node, asked, False)
         place = named_place(asked)
@@ -103,7 +104,7 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
             place = device.accelerator("cuda", asked.value)
         return place or device.UNKNOWN, True
     out = call.keywords.get("out")
-    if out is not None and not (isinstance(out, Const) and out.value is None):
+    if out is not None and not is_none(out):
         return as_tensor(out).device, False
     if call.open:
         return device.UNKNOWN, False
@@ -114,11 +115,7 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         return device.UNKNOWN, False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
-    if frame.interpreter.default_changed:
-        return device.UNKNOWN, False
-    if frame.default_device is not None:
-        return frame.default_device, True
-    return device.IMPLIED_CPU, False
+    return default_place(frame) or device.UNKNOWN, not frame.interpreter.default_changed and bool(frame.default_device)
 
 
 def _is_count(call: Call) -> bool:

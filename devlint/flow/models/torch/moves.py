@@ -15,7 +15,7 @@ from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
 from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, named_place, placement, surely_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Unknown, Value, is_literal
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state
@@ -202,8 +202,7 @@ class _Target:
 
 def _target_of(frame: Frame, call: Call, name: str) -> _Target:
     """What the arguments of ``.to(...)``, ``.cuda(...)``, ... ask for."""
-    blocking = call.argument(1, "non_blocking")
-    non_blocking = isinstance(blocking, Const) and blocking.value is True
+    non_blocking = is_literal(call.argument(1, "non_blocking"), True)
     if name == "cpu":
         return _Target(device.CPU, None, not call.keywords and not call.positional, False)
     if name == "type_as":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from devlint import device
-from devlint.device import Device
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
@@ -14,11 +13,11 @@ from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, named_place, surely_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value, is_none
+from devlint.flow.domain.values import UNKNOWN, Sequence, Value, is_none, is_number
 from devlint.flow.transfer import api_use
-from devlint.flow.transfer.defaults import generator_place
+from devlint.flow.transfer.defaults import default_place, generator_place
 from devlint.flow.transfer.device_queue import DeviceQueue
-from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
+from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import OperationKind
@@ -105,19 +104,11 @@ def _parameters(frame: Frame, call: Call, given: list[Value]) -> Tensor | None:
         # a number, and what has to be a tensor or a number, is where they are
         held = blend(*tensors)
         return held if held.device.known or held.near.known else None
-    if frame.interpreter.default_changed or not given or not all(_is_number(value) for value in given):
+    place = default_place(frame)
+    if place is None or not given or not all(map(is_number, given)):
         return None
     step = Step(call.node, "made of numbers, on the CPU, here")
-    return Tensor(_made_at(frame), many=False, rank=0, origin=Origin((step,)))
-
-
-def _made_at(frame: Frame) -> Device:
-    return device.IMPLIED_CPU if frame.default_device is None else frame.default_device
-
-
-def _is_number(value: Value) -> bool:
-    number = isinstance(value, Const) and isinstance(value.value, (int, float))
-    return number or (isinstance(value, Opaque) and value.hint == "number")
+    return Tensor(place, many=False, rank=0, origin=Origin((step,)))
 
 
 def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
@@ -156,21 +147,22 @@ def _met(frame: Frame, call: Call, node: ast.Attribute, receiver: Stateful, held
     if value is None or where is None or not is_tensor(value):
         return derived(replace(held, many=None))
     name = receiver.path.rpartition(".")[2]
-    clash = meet(
-        frame, call.node, f"{name}.{node.attr}", OperationKind.OPERANDS, [(node.value, held, ""), (where, value, "")]
-    )
-    result = replace(blend(held, value), many=None, rank=None)
-    return stranded(result) if clash else result
+    return _compared(frame, call, f"{name}.{node.attr}", [(node.value, held, ""), (where, value, "")])
 
 
 def _divergence(frame: Frame, call: Call) -> Value:
     """Two distributions are compared."""
     given = [(node, value) for node, value in call.given() if isinstance(value, Stateful) and is_one(value)]
-    held = [(node, value.tensors[0], "") for node, value in given]
+    held: list[Met] = [(node, value.tensors[0], "") for node, value in given]
     if len(held) < 2:
         return UNKNOWN
-    clash = meet(frame, call.node, "kl_divergence", OperationKind.OPERANDS, held)
-    result = replace(blend(*(value for _, value, _ in held)), many=None, rank=None)
+    return _compared(frame, call, "kl_divergence", held)
+
+
+def _compared(frame: Frame, call: Call, operator: str, met: list[Met]) -> Value:
+    """What is computed of the parameters of distributions, and perhaps of a value."""
+    clash = meet(frame, call.node, operator, OperationKind.OPERANDS, met)
+    result = replace(blend(*(value for _, value, _ in met)), many=None, rank=None)
     return stranded(result) if clash else result
 
 

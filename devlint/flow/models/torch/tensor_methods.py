@@ -15,7 +15,7 @@ from devlint.flow.domain.join import items_of
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
-from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value, is_literal
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
 from devlint.flow.transfer import api_use, memory
@@ -205,7 +205,7 @@ def _collecting(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor
         return replace(result, grad=tensor.grad, buffer=tensor.buffer)
     if name == "requires_grad_" and not tensor.grad:
         asked = call.argument(0, "requires_grad")
-        return replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
+        return replace(result, grad="leaf" if asked is None or is_literal(asked, True) else "")
     return result
 
 
@@ -214,7 +214,7 @@ def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
     if name == "index_select":
         return replace(result, many=tensor.many, rank=tensor.rank, certain=True)
     if name in shapes.SHAPED_AS:
-        other = as_tensor(call.positional[0] if call.positional else UNKNOWN)
+        other = as_tensor(call.first)
         return replace(result, many=other.many, rank=other.rank, certain=True)
     if name == "unsqueeze":
         return replace(result, many=True, rank=None if tensor.rank is None else tensor.rank + 1, certain=True)

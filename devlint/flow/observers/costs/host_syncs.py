@@ -12,6 +12,7 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import Value
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.immutable import immutable
@@ -40,10 +41,8 @@ class HostSyncs(Observer):
 
     def on_arguments(self, frame: Frame, node: ast.Call) -> None:
         """What a function takes on the CPU alone has to be brought there."""
-        function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in torch_table.host_functions():
-            self._allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
+        if (names.method(node) or getattr(node.func, "id", "")) in torch_table.host_functions():
+            self._allowed.update(nodes.given(node))
 
     def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
         """What was moved to the host goes into an array: the move was for nothing but the values."""
@@ -101,9 +100,7 @@ def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool
 
 def _goes_backward(node: ast.AST, name: str) -> bool:
     """Whether it is ``name.backward()``, ``scaler.scale(name / 2).backward()`` or ``accelerator.backward(name)``."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr not in _BACKWARD:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _BACKWARD:
         return False
     return any(_is_made_of(part, name) for part in (node.func.value, *node.args))
 

@@ -35,11 +35,9 @@ class RetainedGraphs(Observer):
         meant: dict[tuple[str, str], bool] = {}
         for statement, certain in _statements(node.body):
             found = _accumulation(statement, losses)
-            if found is None:
+            if found is None or not certain:
                 continue
             holder, kind, part = found
-            if not certain:
-                continue
             if (holder, kind) not in meant:
                 meant[holder, kind] = (
                     _is_fresh(node, holder, kind) or _is_trained(frame, holder) or _is_own_kind(frame, holder)
@@ -55,9 +53,9 @@ def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
     found: dict[str, ast.AST] = {}
     kept_alive: set[str] = set()
     for node in inside:
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
+        if not isinstance(node, ast.Call) or names.method(node) != "backward":
             continue
-        given = {part.id for part in (*nodes.walk(node.func.value), *_below(node.args)) if isinstance(part, ast.Name)}
+        given = names.inside(node.func, *node.args)
         if any(keyword.arg in _KEEPS_GRAPH or keyword.arg is None for keyword in node.keywords):
             kept_alive |= given
         for name in given:
@@ -66,19 +64,10 @@ def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
     return {name: node for name, node in found.items() if name in made and name not in kept_alive}
 
 
-def _below(given: list[ast.expr]) -> Iterator[ast.AST]:
-    for node in given:
-        yield from nodes.walk(node)
-
-
 def _is_made(inside: list[ast.AST], name: str) -> bool:
     """Whether the rounds compute ``name``, and nothing takes its graph away."""
-    values = [node.value for node in inside if isinstance(node, ast.Assign) and _binds(node.targets, name)]
+    values = [node.value for node in inside if isinstance(node, ast.Assign) and name in names.inside(*node.targets)]
     return bool(values) and not any(_lets_go(value) for value in values)
-
-
-def _binds(targets: list[ast.expr], name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for target in targets for node in nodes.walk(target))
 
 
 def _lets_go(value: ast.expr) -> bool:
@@ -107,11 +96,7 @@ def _statements(block: list[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
 
 
 def _is_without_graph(statement: ast.With | ast.AsyncWith) -> bool:
-    return any(
-        isinstance(item.context_expr, ast.Call)
-        and names.dotted(item.context_expr.func).rpartition(".")[2] in _WITHOUT_GRAPH
-        for item in statement.items
-    )
+    return any(names.called(item.context_expr).rpartition(".")[2] in _WITHOUT_GRAPH for item in statement.items)
 
 
 def _accumulation(statement: ast.stmt, losses: dict[str, ast.AST]) -> tuple[str, str, ast.Name] | None:
@@ -153,11 +138,11 @@ def _part(value: ast.expr, losses: dict[str, ast.AST]) -> ast.Name | None:
 def _is_fresh(loop: ast.For | ast.AsyncFor | ast.While, holder: str, kind: str) -> bool:
     """Whether every round starts with another holder; one that only some rounds empty grows until then."""
     root = holder.partition(".")[0]
-    if isinstance(loop, (ast.For, ast.AsyncFor)) and _binds([loop.target], root):
+    if isinstance(loop, (ast.For, ast.AsyncFor)) and root in names.inside(loop.target):
         return True
     for statement in loop.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        bound = any(names.dotted(target) == holder or _binds([target], root) for target in targets)
+        bound = any(names.dotted(target) == holder or root in names.inside(target) for target in targets)
         if bound and not (kind == "sum" and _mentions(statement, holder)):
             return True
     return False
@@ -169,15 +154,13 @@ def _emptied(inside: list[ast.AST], holder: str, kind: str) -> Step | None:
         again = isinstance(node, ast.Assign) and any(names.dotted(target) == holder for target in node.targets)
         if again and isinstance(node, ast.Assign) and not (kind == "sum" and _mentions(node, holder)):
             return Step(node, "set back here")
-        if isinstance(node, ast.Call) and names.dotted(node.func) == f"{holder}.clear":
+        if names.called(node) == f"{holder}.clear":
             return Step(node, "emptied here")
     return None
 
 
 def _mentions(statement: ast.stmt, holder: str) -> bool:
-    value = statement.value if isinstance(statement, ast.Assign) else statement
-    named = (node for node in nodes.walk(value) if isinstance(node, (ast.Name, ast.Attribute)))
-    return any(names.dotted(node) == holder for node in named)
+    return holder in names.chains(statement.value if isinstance(statement, ast.Assign) else statement)
 
 
 def _is_trained(frame: Frame, holder: str) -> bool:
@@ -191,10 +174,7 @@ def _is_trained(frame: Frame, holder: str) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "backward"
-        and any(
-            isinstance(part, (ast.Name, ast.Attribute)) and names.dotted(part) in wanted
-            for part in (*nodes.walk(node.func.value), *_below(node.args))
-        )
+        and not wanted.isdisjoint(names.chains(node.func.value, *node.args))
         for node in body
     )
 

@@ -18,7 +18,7 @@ from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import Opaque, Unknown, Value
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Hint, HintKind
@@ -95,7 +95,7 @@ def _converted(frame: Frame, branch: ast.If, name: str) -> ast.Call | None:
             continue
         if names.dotted(node.func.value) != name or node.lineno <= (branch.end_lineno or 0):
             continue
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = nodes.given(node)
         if node.func.attr != "to" or not all(is_dtype(names.dotted(argument)) for argument in given):
             return None
         found.append(node)

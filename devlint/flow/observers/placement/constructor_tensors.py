@@ -12,7 +12,7 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Interpreter
 from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
 
@@ -111,7 +111,7 @@ def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.Call) and (node.args or node.keywords):
         path = info.index.resolve(names.dotted(node.func))
         if path.startswith("torch.") and torch_table.function(path) is not None:
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = nodes.given(node)
             return [part for one in given for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else (one,))]
     return []
 

@@ -16,7 +16,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
-from devlint.flow.domain.values import Const, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import Opaque, Sequence, Unknown, Value, is_literal
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
@@ -37,7 +37,7 @@ class HostReads(Observer):
         if node.attr not in _READERS or call.open:
             return
         forced = call.argument(0, "force")
-        if forced is None or (isinstance(forced, Const) and forced.value is False):
+        if forced is None or is_literal(forced, False):
             _note(frame, call, f"{TENSOR}.{node.attr}", [(node.value, receiver)])
             _for_one_kind(frame, call, node, receiver)
 

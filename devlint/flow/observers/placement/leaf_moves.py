@@ -14,7 +14,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import Named, Value
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.sites.base import Step
 from devlint.sites.placement import LeafMove
 from devlint.sites.transfers import Transfer
@@ -192,7 +192,7 @@ def _registers(statement: ast.Assign) -> bool:
 
 def _given(call: ast.Call) -> Iterator[str]:
     """The names among the arguments of a call, those in a list included."""
-    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for argument in nodes.given(call):
         parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
         for part in parts:
             yield names.dotted(part)

@@ -186,7 +186,7 @@ def _shared(info: FunctionInfo, name: ast.Name) -> bool:
         given: list[ast.expr] = []
         if isinstance(node, ast.Call):
             looks = names.dotted(node.func) in _LOOKS
-            given = [] if looks else [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = [] if looks else nodes.given(node)
             given = [part.value if isinstance(part, ast.Starred) else part for part in given]
         elif isinstance(node, ast.Assign):
             given = [node.value]
@@ -229,7 +229,7 @@ def _handed_on(tree: ast.Module) -> frozenset[str]:
     found: set[str] = set()
     for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = nodes.given(node)
             plain = (part.value if isinstance(part, ast.Starred) else part for part in given)
             found.update(part.attr for part in plain if isinstance(part, ast.Attribute))
     return frozenset(found)

@@ -13,11 +13,11 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Const, Value
+from devlint.flow.domain.values import Const, Value, is_literal
 from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.sites.devices import Literal
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import says_none
@@ -60,7 +60,7 @@ def _purpose(role: str, call: Call | None) -> str:
     if index is not None and not isinstance(index, Const):
         return "rank"
     enabled = call.keywords.get("enabled") if call is not None and role == "autocast" else None
-    return "autocast off" if isinstance(enabled, Const) and enabled.value is False else role
+    return "autocast off" if is_literal(enabled, False) else role
 
 
 def _decides(frame: Frame, info: FunctionInfo, node: ast.Constant) -> bool:
@@ -75,7 +75,7 @@ def _is_meant(frame: Frame, node: ast.Constant) -> bool:
     """Whether CUDA is asked for by what knows no other accelerator, or among the devices of a list."""
     for outer in frame.inside:
         if isinstance(outer, ast.Call):
-            given = [*outer.args, *(keyword.value for keyword in outer.keywords)]
+            given = nodes.given(outer)
             if any(_makes(node, part) for part in given) and _needs_cuda(frame, outer):
                 return True
         elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):

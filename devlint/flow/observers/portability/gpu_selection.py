@@ -18,7 +18,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.tensors import DeviceValue, named_place
 from devlint.flow.domain.values import Const, Flag, Named, Value
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.api_use import Initialization
 from devlint.immutable import replace
 from devlint.sites.base import Site, Step
@@ -114,7 +114,7 @@ class GpuSelection(Observer):
         made = value.node if isinstance(value, DeviceValue) else None
         if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.interpreter.muted:
             return
-        given = [*made.args, *(keyword.value for keyword in made.keywords)]
+        given = nodes.given(made)
         asked = any(isinstance(part, ast.Constant) and part.value is True for part in given)
         if asked and not read:
             # nothing happens to `x.to(None)`, and nothing is there that should
