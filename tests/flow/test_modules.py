@@ -98,6 +98,21 @@ SCRIPTS = {
                 x = layer(x)
             layers[0](x)
     """,
+    "a dict of results": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return {"y": self.layer(x)}
+
+        def f(device):
+            results = Net()(torch.ones(4, 4))
+            results["y"] + torch.ones(4)
+            results = Net().to(device)(torch.ones(4, 4, device=device))
+            results["y"] + torch.ones(4)  # raises
+    """,
     "a copy": """
         import copy
 

@@ -13,7 +13,7 @@ from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.objects import mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor
-from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Flag, Named, Opaque, Value
+from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Flag, Mapping, Named, Opaque, Value
 from devlint.flow.program.symbols import ELSEWHERE
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -63,6 +63,9 @@ class _Arrival:
             return replace(value, device=self._place(value.device), near=self._place(value.near), origin=origin)
         if isinstance(value, Batches):
             return replace(value, device=self._place(value.device), parts=())
+        if isinstance(value, Mapping):
+            # on the heap, under its identity, is what the other file knows of it
+            value = replace(value, oid=0)
         return mapped(value, self.take) if type(value) in CONTAINERS else self._plain(value)
 
     def _plain(self, value: Value) -> Value:
