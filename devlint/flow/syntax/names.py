@@ -62,6 +62,14 @@ def method(node: ast.AST) -> str:
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
+def of_super(node: ast.AST) -> str:
+    """The method of the base that a call calls, as in ``super().forward(x)``; empty for anything else."""
+    inherited = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and called(node.func.value) == "super"
+    )
+    return method(node) if inherited else ""
+
+
 def root(node: ast.AST) -> str:
     """The name with which a chain such as `batch["x"].float().to(device)` begins, empty where it is none."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):

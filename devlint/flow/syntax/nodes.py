@@ -138,6 +138,11 @@ def holds(root: ast.AST, node: ast.AST) -> bool:
     return False
 
 
+def covers(statement: ast.stmt, node: ast.AST) -> bool:
+    """Whether a statement goes over the line on which a node begins."""
+    return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or 0)
+
+
 def _on_row(parts: list[ast.AST], row: int | None) -> list[ast.AST]:
     """Those of the parts of a node that have something on a row."""
     if parts and isinstance(parts[0], ast.stmt) and row is not None:

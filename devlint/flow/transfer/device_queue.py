@@ -105,7 +105,7 @@ def _goes_home(call: Call) -> bool:
     return place is not None and place.kind is Kind.CPU and "non_blocking" not in call.keywords
 
 
-def reads(frame: Frame, call: Call) -> Value:
+def reads(frame: Frame, call: Call, path: str) -> Value:
     """A function that prints what it is given, or makes a number of it."""
     for node, value in zip(call.nodes, call.positional, strict=False):
         shown(frame, call.node, node, value)

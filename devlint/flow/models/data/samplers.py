@@ -149,10 +149,5 @@ def _loaders(item: Value) -> tuple[int, ...]:
 
 def _in_main(tree: ast.Module, node: ast.AST) -> bool:
     """Whether a node stands under ``if __name__ == "__main__"``."""
-    row = getattr(node, "lineno", 0)
-    return any(
-        isinstance(block, ast.If)
-        and "__name__" in _identifiers(block.test)
-        and block.lineno <= row <= (block.end_lineno or 0)
-        for block in tree.body
-    )
+    blocks = (block for block in tree.body if isinstance(block, ast.If) and nodes.covers(block, node))
+    return any("__name__" in _identifiers(block.test) for block in blocks)

@@ -100,13 +100,9 @@ def _hasattr(frame: Frame, call: Call, path: str) -> Value:
     return flag if flag.telling else UNKNOWN
 
 
-def _reads(frame: Frame, call: Call, path: str) -> Value:
-    return device_queue.reads(frame, call)
-
-
 def _number(frame: Frame, call: Call, path: str) -> Value:
     node = call.node
-    device_queue.reads(frame, call)
+    device_queue.reads(frame, call, path)
     return Opaque(f"number@{frame.at(node)}", frame.interpreter.text(node), "number")
 
 
@@ -180,7 +176,7 @@ _FUNCTIONS: dict[str, Model] = {
     "isinstance": _isinstance,
     "abs": _absolute,
     **dict.fromkeys(("len", "range", "type", "id", "min", "max"), _unknown),
-    **dict.fromkeys(("print", "bool", "repr"), _reads),
+    **dict.fromkeys(("print", "bool", "repr"), device_queue.reads),
     **dict.fromkeys(("float", "int", "round"), _number),
     **dict.fromkeys(("iter", "reversed", "sorted", "list", "tuple", "set"), _elements),
 }

@@ -7,7 +7,6 @@ import re
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
@@ -17,9 +16,8 @@ from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value, is_literal
-from devlint.flow.models.libraries.unknown import unfollowed
+from devlint.flow.models.libraries.unknown import told, unfollowed
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.transfer import api_use
 from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
 from devlint.sites.transfers import Transfer
@@ -49,9 +47,7 @@ _RELEASED = Field("released", Device)
 def _loaded(frame: Frame, call: Call, path: str) -> Value:
     """``X.from_pretrained(...)``: whether what it loads is placed for good."""
     unfollowed(frame, call)
-    for observer in events.heard(frame, "on_unfollowed_call"):
-        observer.on_unfollowed_call(frame, call, path, None)
-    api_use.devices(frame, call)
+    told(frame, call, path)
     spread = call.keywords.get("device_map")
     if is_literal(call.keywords.get("load_in_8bit"), True) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))

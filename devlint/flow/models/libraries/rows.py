@@ -33,11 +33,11 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed
-from devlint.flow.models.libraries.unknown import unfollowed
+from devlint.flow.models.libraries.unknown import told, unfollowed
 from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import api_use, containers, device_queue, placement
+from devlint.flow.transfer import containers, device_queue, placement
 from devlint.flow.transfer.defaults import default_place
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
@@ -54,9 +54,7 @@ def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNO
         unfollowed(frame, call)
     if row.made == "foreign":
         return UNKNOWN
-    for observer in events.heard(frame, "on_unfollowed_call"):
-        observer.on_unfollowed_call(frame, call, path, row)
-    api_use.devices(frame, call)
+    told(frame, call, path, row)
     if row.waits:
         _wait(frame, call, path)
     result = _result(frame, call, path, row, receiver)

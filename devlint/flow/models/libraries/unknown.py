@@ -7,6 +7,7 @@ import ast
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow.catalog import methods, modules
+from devlint.flow.catalog.schema import Row
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -41,10 +42,15 @@ def unfollowed(frame: Frame, call: Call) -> None:
 
 def result(frame: Frame, call: Call, path: str) -> Value:
     """What such a call returns."""
-    for observer in events.heard(frame, "on_unfollowed_call"):
-        observer.on_unfollowed_call(frame, call, path, None)
-    api_use.devices(frame, call)
+    told(frame, call, path)
     return derive(frame, call)
+
+
+def told(frame: Frame, call: Call, path: str, row: Row | None = None) -> None:
+    """Observers hear of a call of another library, and of the devices that it is given."""
+    for observer in events.heard(frame, "on_unfollowed_call"):
+        observer.on_unfollowed_call(frame, call, path, row)
+    api_use.devices(frame, call)
 
 
 class _Anything(ObjectModel):

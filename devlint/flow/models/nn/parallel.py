@@ -349,15 +349,11 @@ def _apart(frame: Frame, first: ast.AST, second: ast.AST) -> bool:
     """Whether two places stand on different sides of a branch."""
     for branch in frame.inside:
         if isinstance(branch, ast.If) and branch.orelse:
-            sides = [any(_holds(part, node) for part in branch.body) for node in (first, second)]
-            others = [any(_holds(part, node) for part in branch.orelse) for node in (first, second)]
+            sides = [any(nodes.covers(part, node) for part in branch.body) for node in (first, second)]
+            others = [any(nodes.covers(part, node) for part in branch.orelse) for node in (first, second)]
             if (sides[0] and others[1]) or (others[0] and sides[1]):
                 return True
     return False
-
-
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
-    return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or 0)
 
 
 def _called(frame: Frame, call: Call, path: str) -> Value:

@@ -18,23 +18,17 @@ _FLUSHES = (*(f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps
 def _load(frame: Frame, call: Call, path: str) -> Value:
     if path == LOAD and "map_location" not in call.keywords and len(call.nodes) > 1:
         api_use.device(frame, call.nodes[1], "map_location")
-    frame.emit(
-        ApiCall(
-            call.node,
-            scope_of(frame),
-            path,
-            dict(call.keyword_nodes),
-            len(call.positional),
-            call.open or call.starred,
-            _purpose(frame, call),
-        )
-    )
-    return UNKNOWN
+    return _told(frame, call, path, call.open or call.starred, _purpose(frame, call))
 
 
 def _flush(frame: Frame, call: Call, path: str) -> Value:
     """A call that gives memory back."""
-    frame.emit(ApiCall(call.node, scope_of(frame), path, dict(call.keyword_nodes), len(call.positional), call.open))
+    return _told(frame, call, path, call.open)
+
+
+def _told(frame: Frame, call: Call, path: str, more: bool, purpose: str = "") -> Value:
+    """A site; ``more`` says that the call may give more than its text shows."""
+    frame.emit(ApiCall(call.node, scope_of(frame), path, dict(call.keyword_nodes), len(call.positional), more, purpose))
     return UNKNOWN
 
 

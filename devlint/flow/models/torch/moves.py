@@ -38,12 +38,11 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     target = _target_of(frame, call, name)
     _initialize(frame, call, target.device)
     tensor = as_tensor(receiver)
+    held = receiver
     if isinstance(receiver, Batches) and call.node in frame.discarded and _is_collated(frame, receiver):
         # what torch itself puts into a batch, and has a .to, is a tensor
-        tensor = replace(tensor, certain=True)
-        site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, tensor), target)
-    else:
-        site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, receiver), target)
+        held = tensor = replace(tensor, certain=True)
+    site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, held), target)
     frame.emit(site)
     for observer in events.heard(frame, "on_move"):
         observer.on_move(frame, site, receiver, call)
@@ -67,17 +66,8 @@ def _transfer(
     made = creations.creation(frame, call.node, node.value, tensor)
     pinned, by = _memory(frame, receiver)
     placed = target.device is not None
-    return Transfer(
-        call.node,
-        scope,
-        spelled=node.attr,
-        kind="tensor" if tensor.certain else "",
-        value=operand,
-        target=target.device,
-        target_node=target.node,
-        plain=target.plain,
-        discarded=call.node in frame.discarded,
-        non_blocking=target.non_blocking,
+    return replace(
+        _site(frame, call, node, "tensor" if tensor.certain else "", operand, target),
         foreign=isinstance(receiver, Instance) and receiver.cls.method(node.attr) is not None,
         pinned=pinned,
         pinned_by=by,
@@ -85,6 +75,22 @@ def _transfer(
         unwaited=loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
         creation=made,
         kept=loop_invariance.copied_by_every_call(frame, call.node, node.value, tensor, target.device),
+    )
+
+
+def _site(frame: Frame, call: Call, node: ast.Attribute, kind: str, operand: Operand, target: _Target) -> Transfer:
+    """The site of a move, with what can be said of any."""
+    return Transfer(
+        call.node,
+        scope_of(frame),
+        spelled=node.attr,
+        kind=kind,
+        value=operand,
+        target=target.device,
+        target_node=target.node,
+        plain=target.plain,
+        discarded=call.node in frame.discarded,
+        non_blocking=target.non_blocking,
     )
 
 
@@ -155,19 +161,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     _initialize(frame, call, target.device)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
     operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.origin_of(module).story)
-    site = Transfer(
-        call.node,
-        scope_of(frame),
-        spelled=node.attr,
-        kind="module",
-        value=operand,
-        target=target.device,
-        target_node=target.node,
-        plain=target.plain,
-        discarded=call.node in frame.discarded,
-        non_blocking=target.non_blocking,
-        empty=empty,
-    )
+    site = replace(_site(frame, call, node, "module", operand, target), empty=empty)
     frame.emit(site)
     for observer in events.heard(frame, "on_move"):
         observer.on_move(frame, site, module, call)

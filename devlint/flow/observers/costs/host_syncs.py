@@ -48,7 +48,7 @@ class HostSyncs(Observer):
         """What was moved to the host goes into an array: the move was for nothing but the values."""
         moved = self._moved if node.attr == "numpy" else None
         if moved is not None and moved.node is node.value:
-            _report(frame, call.node, moved.value, node.attr, "forward")
+            frame.emit(Sync(call.node, scope_of(frame), node.attr, moved.value, "forward"))
 
     def on_wait(self, frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
         """A site, unless the host has just waited."""
@@ -59,11 +59,7 @@ class HostSyncs(Observer):
             # perhaps this is where the tensor has to go on; if not, an array will be made of it next
             self._moved = _Moved(node, frame.operand(read, value)) if region == "forward" else None
         elif region:
-            _report(frame, node, frame.operand(read, value), spelled, region)
-
-
-def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:
-    frame.emit(Sync(node, scope_of(frame), spelled, value, region))
+            frame.emit(Sync(node, scope_of(frame), spelled, frame.operand(read, value), region))
 
 
 def _region(frame: Frame, node: ast.expr, value: Value) -> str:

@@ -84,8 +84,7 @@ def _moved(body: list[ast.stmt], name: str) -> Iterator[ast.expr]:
     """The calls that move what ``name`` stands for."""
     calls = (part for statement in body for part in nodes.walk(statement) if isinstance(part, ast.Call))
     for call in calls:
-        moves = isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS
-        if moves and names.dotted(call.func).rpartition(".")[0] == name:
+        if names.method(call) in MOVERS and names.called(call).rpartition(".")[0] == name:
             yield call
 
 

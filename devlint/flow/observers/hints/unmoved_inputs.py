@@ -48,7 +48,9 @@ class MovesOfOnePath(Observer):
                 value, beside = state.env.get(name), rest.env.get(name)
                 if not isinstance(value, Tensor) or not _chosen(value):
                     continue
-                converted = _converted(frame, node, name) if _moves(moved) and _read_off(left, beside) else None
+                converted = (
+                    _converted(frame, node, name) if names.method(moved) in MOVERS and _read_off(left, beside) else None
+                )
                 if converted is not None:
                     stray = Operand(left, frame.interpreter.text(left))
                     gone = replace(frame.operand(moved, value), text=name)
@@ -75,10 +77,6 @@ def _is_choice(place: Device) -> bool:
     return place.accelerates() is not False and all(leaf.role in (Role.DEVICE, None) for leaf in place.leaves())
 
 
-def _moves(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVERS
-
-
 def _read_off(node: ast.expr, value: Value | None) -> bool:
     """Whether it is an attribute of an object that this one holds, and nothing is known of it."""
     if not isinstance(value, Opaque) or value.hint in _NO_TENSOR or value.near.known:
@@ -91,12 +89,11 @@ def _converted(frame: Frame, branch: ast.If, name: str) -> ast.Call | None:
     """The first conversion of what ``name`` stands for to another type of numbers, unless it is moved as well."""
     found: list[ast.Call] = []
     for node in frame.inside:
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in MOVERS:
+        if not isinstance(node, ast.Call) or names.method(node) not in MOVERS:
             continue
-        if names.dotted(node.func.value) != name or node.lineno <= (branch.end_lineno or 0):
+        if names.called(node).rpartition(".")[0] != name or node.lineno <= (branch.end_lineno or 0):
             continue
-        given = nodes.given(node)
-        if node.func.attr != "to" or not all(is_dtype(names.dotted(argument)) for argument in given):
+        if names.method(node) != "to" or not all(is_dtype(names.dotted(part)) for part in nodes.given(node)):
             return None
         found.append(node)
     return min(found, key=lambda call: call.lineno, default=None)
@@ -145,7 +142,7 @@ def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
     if info is not None and any(parameter.arg == name for parameter in info.parameters):
         return None
     inside = info.own if info is not None and _stores(info.own, name) else interpreter.index.own
-    values = [node.value for node in inside if isinstance(node, ast.Assign) and _binds(node, name)]
+    values = [node.value for node in inside if isinstance(node, ast.Assign) and name in map(names.dotted, node.targets)]
     if len(values) != 1 or len(_stores(inside, name)) != 1 or _is_put(_everywhere(frame), name):
         return None
     if any(word in ast.unparse(values[0]) for word in _TOLD):
@@ -155,10 +152,6 @@ def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
         return values[0] if path.partition(".")[0] in interpreter.index.imports else None
     inner = _root(values[0])
     return _origin(frame, inner, depth + 1) if inner is not None and depth < _LONGEST_CHAIN else None
-
-
-def _binds(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
 
 
 def _stores(inside: list[ast.AST], name: str) -> list[ast.Name]:
@@ -192,6 +185,6 @@ def _others_moved(frame: Frame, call: ast.Call) -> bool:
         isinstance(node, ast.Call)
         and node is not call
         and names.dotted(node.func).partition(".")[0] == model
-        and any(_moves(argument) for argument in node.args)
+        and any(names.method(argument) in MOVERS for argument in node.args)
         for node in _everywhere(frame)
     )

@@ -173,8 +173,7 @@ def _is_made_anew(frame: Frame, call: ast.Call) -> bool:
         if isinstance(node, ast.Assign) and node.value in makers
         for target in node.targets
     }
-    methods = [node for node in frame.inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    taking = [node for node in methods if names.dotted(node.func).rpartition(".")[0] in named]
+    taking = [node for node in frame.inside if names.method(node) and names.called(node).rpartition(".")[0] in named]
     return any(part is call for node in (*makers, *taking) for part in ast.walk(node))
 
 

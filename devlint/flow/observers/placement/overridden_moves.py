@@ -30,21 +30,11 @@ class OverriddenMoves(Observer):
                 continue
             for name in OF_MODULES.intersection(info.methods):
                 method = info.methods[name]
-                moves = _inherited(method)
+                moves = next((call for call in method.own if names.of_super(call) == name), None)
                 besides = _besides(info, method)
                 if moves is not None and besides is not None:
                     scope = Scope(function=name, owner=info.name, module=True)
                     yield Override(moves, scope, name, Step(besides, "nothing else calls this"))
-
-
-def _inherited(method: FunctionInfo) -> ast.Call | None:
-    """The call of what the base does."""
-    for node in method.own:
-        called = node.func if isinstance(node, ast.Call) else None
-        own = isinstance(called, ast.Attribute) and called.attr == method.name and names.called(called.value) == "super"
-        if own and isinstance(node, ast.Call):
-            return node
-    return None
 
 
 def _besides(info: ClassInfo, method: FunctionInfo) -> ast.AST | None:

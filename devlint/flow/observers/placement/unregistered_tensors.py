@@ -113,7 +113,7 @@ class UnregisteredTensors(Observer):
         owner = frame.owner.name if frame.owner else ""
         kept = _Kept(owner, name, frame.operand(node, value), scope_of(frame), kind)
         kept.open = bool(frame.owner and frame.owner.is_open)
-        kept.chained = kept.open and bool(frame.info and _calls_base(frame.info.nodes))
+        kept.chained = kept.open and bool(frame.info and "__init__" in map(names.of_super, frame.info.nodes))
         self._known.setdefault((owner, name), kept)
 
     def names(self, owner: str) -> list[str]:
@@ -138,19 +138,6 @@ class UnregisteredTensors(Observer):
     def _find(self, value: Value) -> _Kept | None:
         origin = value.origin.attribute_of if isinstance(value, Tensor) else None
         return None if origin is None else self._known.get(origin)
-
-
-def _calls_base(inside: list[ast.AST]) -> bool:
-    """Whether a constructor calls that of its base."""
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "__init__"
-        and isinstance(node.func.value, ast.Call)
-        and isinstance(node.func.value.func, ast.Name)
-        and node.func.value.func.id == "super"
-        for node in inside
-    )
 
 
 def _may_have_gone(frame: Frame, tensor: Tensor) -> bool:

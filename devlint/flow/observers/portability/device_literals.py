@@ -147,7 +147,7 @@ def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
                 _is_cpu(side) or _is_cpu(_spoken(side)) for side in sides
             ):
                 return True
-        if not isinstance(branch, ast.If) or not branch.lineno <= node.lineno <= (branch.end_lineno or 0):
+        if not isinstance(branch, ast.If) or not nodes.covers(branch, node):
             continue
         for side, rest in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
             named = _given(side, node)

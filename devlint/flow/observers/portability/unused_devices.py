@@ -90,7 +90,7 @@ class UnusedDevices(Observer):
         for node in info.own if info else self._index.own:
             if not isinstance(node, ast.Call):
                 continue
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+            if names.method(node) == "backward":
                 return Step(node, "trained here")
             path = self._index.resolve(names.dotted(node.func))
             own = self._index.classes.get(path)
