@@ -132,6 +132,8 @@ class Interpreter(ABC):
         self.default_device: object = None
         self.watch: Callable[[Frame, ast.AST, Value], None] | None = None
         """Who wants to know the values of names, each where it stands."""
+        self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
+        """What :func:`predicates.keep` knows of tests."""
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self.observers = observers
@@ -277,6 +279,8 @@ class Frame(Environment):
     """The call whose arguments are being evaluated, if it compares types or converts to them."""
     decorator: ast.AST | None = None
     """The decorator that is being evaluated."""
+    conditions: dict[ast.expr, Flag] | None = None
+    """The conditions of the test that is being evaluated, where nothing can change them meanwhile."""
     world: dict[str, Value] | None = None
     """The names of the top level as the function last found them, where it runs on its own."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
@@ -42,6 +43,16 @@ _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onl
 
 def condition(frame: Frame, node: ast.expr) -> Flag:
     """The condition that a test expresses; the same key for the same condition on the same values."""
+    kept = frame.conditions
+    if kept is None:
+        return _condition(frame, node)
+    flag = kept.get(node)
+    if flag is None:
+        flag = kept[node] = _condition(frame, node)
+    return flag
+
+
+def _condition(frame: Frame, node: ast.expr) -> Flag:
     for observer in events.heard(frame, "on_condition"):
         observer.on_condition(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -325,9 +336,9 @@ def meet(frame: Frame, before: State, flag: Flag, then: State, other: State) -> 
     frame.state = before
 
 
-def rejoined(test: ast.expr, before: State, then: State, other: State) -> None:
-    """The sides of a test meet: what it names, and is ``None`` on one and not on the other, is what it was before."""
-    for name in names.inside(test):
+def rejoined(named: Iterable[str], before: State, then: State, other: State) -> None:
+    """The sides of a test of some names meet: what is ``None`` on one, and not on the other, is what it was before."""
+    for name in named:
         value = before.env.get(name)
         if not isinstance(value, (Tensor, Opaque)) or not value.optional:
             continue

@@ -17,7 +17,7 @@ from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
-from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions
+from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
 from devlint.flow.syntax import device_tests, nodes
@@ -256,8 +256,11 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    outer = frame.conditions
+    named = predicates.keep(frame, node.test)
     evaluate_test(frame, node.test)
     flag = conditions.condition(frame, node.test)
+    frame.conditions = outer
     known = conditions.truth(frame, flag)
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)
@@ -272,7 +275,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     _escape(frame, node, then, other)
     for observer in events.heard(frame, "on_choice"):
         observer.on_choice(frame, node, flag, then, other)
-    conditions.rejoined(node.test, before, then_state, other_state)
+    conditions.rejoined(named, before, then_state, other_state)
     flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     conditions.meet(frame, before, flag, then_state, other_state)

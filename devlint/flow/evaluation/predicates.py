@@ -1,4 +1,7 @@
-"""Predicates: the expressions that a test is made of, under one name for one expression on the same values."""
+"""Predicates: the expressions that a test is made of, under one name for one expression on the same values.
+
+Tests of which asking changes nothing have their conditions told once (:func:`keep`).
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,13 @@ _VERSION = re.compile(
 )
 _PRESENCE = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:gpus?|accelerators?)(?:$|[._])")
 """How the name of a function says that there is an accelerator where the function says yes."""
+
+_ASKING = frozenset({"isinstance", "len", "hasattr"})
+"""Python's own functions that change nothing."""
+_READING = (
+    *(ast.Attribute, ast.BinOp, ast.BoolOp, ast.Compare, ast.Constant, ast.List, ast.Set, ast.Slice),
+    *(ast.Subscript, ast.Tuple, ast.UnaryOp),
+)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -92,3 +102,31 @@ def _fingerprint(value: Value | None) -> str:
     if isinstance(value, Flag):
         return value.condition.text
     return "" if value is None else str(id(value))
+
+
+def keep(frame: Frame, test: ast.expr) -> tuple[str, ...]:
+    """Until further notice, know the conditions in a test once they are told, if asking them changes nothing.
+
+    Every part is asked for by whoever evaluates it, by what it is a part of, and by the statement.  Returned are the
+    names in the test.
+    """
+    known = frame.interpreter.asked
+    called, named = known[test] if test in known else known.setdefault(test, _read(test))
+    if called is not None and all(frame.lookup(name) is None for name in called):
+        frame.conditions = {}
+    return named
+
+
+def _read(test: ast.expr) -> tuple[frozenset[str] | None, tuple[str, ...]]:
+    """The functions that a test calls, if all of them are Python's own, and it does nothing but ask; and its names."""
+    called: set[str] = set()
+    named: dict[str, None] = {}
+    idle = True
+    for node in nodes.walk(test):
+        if isinstance(node, ast.Name):
+            named[node.id] = None
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ASKING:
+            called.add(node.func.id)
+        else:
+            idle = idle and isinstance(node, _READING)
+    return frozenset(called) if idle else None, tuple(named)

@@ -16,7 +16,7 @@ from devlint.flow.domain import widening
 from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence
-from devlint.flow.evaluation import conditions, contexts, device_conditions
+from devlint.flow.evaluation import conditions, contexts, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
 from devlint.flow.syntax import names, nodes
@@ -186,10 +186,11 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> None:
+    named = predicates.keep(frame, node.test)
     flag = conditions.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
     device_queue.tested(frame, node.test, evaluate_test(frame, node.test))
-    frame.checking = False
+    frame.checking, frame.conditions = False, None
     known = conditions.truth(frame, flag)
     if known is not None:
         run_body(frame, node.body if known else node.orelse)
@@ -208,7 +209,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     other = frame.state
     for observer in events.heard(frame, "on_branch"):
         observer.on_branch(frame, node, before, then, other)
-    conditions.rejoined(node.test, before, then, other)
+    conditions.rejoined(named, before, then, other)
     device_conditions.settle(node.test, before, then, other)
     conditions.meet(frame, before, device_conditions.decides(flag), then, other)
 
