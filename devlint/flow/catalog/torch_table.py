@@ -43,9 +43,6 @@ class Function:
     rule: str
     parameters: tuple[str, ...] = ()
     """Positional parameters in order, `self` first for methods; a last `*tensors` takes all that follow."""
-    device_kwarg: bool = False
-    honours_default_device: bool | None = None
-    """Whether `with torch.device(...)` decides where the result lives; None where that was not asked."""
     rejects_cpu: frozenset[str] = frozenset()
     """Parameters for which a CPU tensor of one or more dimensions, among accelerator tensors, raises. For a list
     of tensors (`torch.cat`): any one of the list. What is not named here is not known to be accepted."""
@@ -77,7 +74,6 @@ class Module:
     name: str
     has_params: bool = False
     has_buffers: bool = False
-    device_kwarg: bool = False
     buffer_arguments: frozenset[str] = frozenset()
     """Constructor arguments that become buffers: `weight` and `pos_weight` of losses."""
 
@@ -102,11 +98,6 @@ def device_constructors() -> frozenset[str]:
     return frozenset(_data()["device_constructors"])
 
 
-def function_names() -> frozenset[str]:
-    """The names of all functions of the table."""
-    return frozenset(_data()["functions"])
-
-
 @cache
 def host_functions() -> frozenset[str]:
     """What the functions and methods are called that take some argument on the CPU alone."""
@@ -117,11 +108,6 @@ def host_functions() -> frozenset[str]:
 def module_names() -> frozenset[str]:
     """The names of all module classes of the table."""
     return frozenset(_data()["modules"])
-
-
-def torch_version() -> str:
-    """The version of torch that the table was derived from."""
-    return str(_data()["torch"])
 
 
 @cache
@@ -140,8 +126,6 @@ def _function(name: str) -> Function | None:
         name=name,
         rule=entry.get("rule", "same_as_input"),
         parameters=tuple(entry.get("parameters", "").split()),
-        device_kwarg=entry.get("device_kwarg", False),
-        honours_default_device=entry.get("honours_default_device"),
         rejects_cpu=_names(entry, "rejects_cpu"),
         accepts_cpu=_names(entry, "accepts_cpu"),
         accepts_cpu_scalar=entry.get("accepts_cpu_scalar", check != "ExactSame"),
@@ -160,7 +144,6 @@ def _module(name: str) -> Module | None:
         name=name,
         has_params=entry.get("has_params", False),
         has_buffers=entry.get("has_buffers", False),
-        device_kwarg=entry.get("device_kwarg", False),
         buffer_arguments=_names(entry, "buffer_arguments"),
     )
 

@@ -290,9 +290,9 @@ def _sampler(frame: Frame, call: Call, path: str) -> Value:
     return UNKNOWN
 
 
-MODELS.register(dict.fromkeys(_SAMPLERS, _sampler))
 MODELS.register(
     {
+        **dict.fromkeys(_SAMPLERS, _sampler),
         "torch.utils.data.TensorDataset": _tensor_dataset,
         "torch.utils.data.Subset": _subset,
         "torch.utils.data.random_split": _split,

@@ -12,7 +12,7 @@ from devlint.flow.domain.tensors import Batches
 from devlint.flow.domain.values import Sequence, Value, is_literal
 from devlint.flow.models.data.datasets import in_memory
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.syntax import nodes
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Step
 from devlint.sites.loaders import Training
@@ -127,8 +127,7 @@ def _narrows(taken: ast.Subscript, names: set[str]) -> bool:
 
 def _identifiers(node: ast.AST) -> set[str]:
     inside = nodes.walk(node)
-    named = {part.id for part in inside if isinstance(part, ast.Name)}
-    named |= {part.attr for part in inside if isinstance(part, ast.Attribute)}
+    named = names.inside(node) | {part.attr for part in inside if isinstance(part, ast.Attribute)}
     return named | {part.arg for part in inside if isinstance(part, ast.keyword) and part.arg}
 
 

@@ -21,7 +21,6 @@ from devlint.flow.transfer.iteration import iterate
 from devlint.immutable import replace
 from devlint.sites.placement import OperationKind
 
-_BUILT_IN = "builtins."
 _ELEMENTS = ("itertools.cycle", "itertools.islice", "copy.copy")
 """Wrappers whose elements are those of their first argument."""
 _FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
@@ -162,7 +161,6 @@ def _read(frame: Frame, call: Call, path: str) -> Value:
     return Reading(call.node, len(frame.component(DeviceQueue).events), len(frame.loops))
 
 
-MODELS.register(dict.fromkeys(_CLOCKS, _read))
 _FUNCTIONS: dict[str, Model] = {
     "enumerate": _enumerate,
     "zip": _zip,
@@ -180,9 +178,10 @@ _FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("float", "int", "round"), _number),
     **dict.fromkeys(("iter", "reversed", "sorted", "list", "tuple", "set"), _elements),
 }
-MODELS.register({f"{_BUILT_IN}{name}": model for name, model in _FUNCTIONS.items()})
 MODELS.register(
     {
+        **{f"builtins.{name}": model for name, model in _FUNCTIONS.items()},
+        **dict.fromkeys(_CLOCKS, _read),
         "collections.OrderedDict": _ordered,
         "copy.deepcopy": _deep_copy,
         PARTIAL: _partial,

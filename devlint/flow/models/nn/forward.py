@@ -7,7 +7,7 @@ them where ``forward`` is seen to bring them together with anything elsewhere.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import Device, Kind, Role
@@ -79,7 +79,8 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     definite = [met[1] for met in tensors_in if is_definite(met[1])]
     if clash and place.kind is Kind.CPU:
         # one mistake is told once: go on as if the module was where its input is
-        place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))
+        places = (frame.state.settled(as_tensor(value).device) for _, value, _ in tensors_in)
+        place = next(where for where in places if where.differs(place))
     if module.cls is not None:
         return own(frame, call, module, place)
     return _output(frame, call, module, place, definite)
@@ -89,11 +90,7 @@ def _with_dimensions(value: Value) -> Value:
     return replace(value, many=True) if isinstance(value, Tensor) and value.many is None else value
 
 
-def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
-    return lambda met: frame.state.settled(as_tensor(met[1]).device)
-
-
-def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
+def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> bool:
     """Whether some of the inputs surely are not where the module is: a site."""
     clashing = strays(frame, inputs, place, module)
     alone = clashing and module.cls is not None and holds_only_tensors(module.cls)
@@ -103,16 +100,8 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
         for observer in events.heard(frame, "on_stray_inputs"):
             observer.on_stray_inputs(frame, clashing)
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
-        frame.emit(
-            Forward(
-                call.node,
-                scope_of(frame),
-                frame.interpreter.text(call.node.func),
-                place,
-                frame.origin_of(module).story,
-                given,
-            )
-        )
+        called, story = frame.interpreter.text(call.node.func), frame.origin_of(module).story
+        frame.emit(Forward(call.node, scope_of(frame), called, place, story, given))
     return bool(clashing)
 
 

@@ -361,6 +361,5 @@ def _called(frame: Frame, call: Call, path: str) -> Value:
     return function(frame, call, path)
 
 
-MODELS.register(dict.fromkeys(_CALLS, _called))
-MODELS.register(dict.fromkeys(modules.WRAPPERS, _wrap))
+MODELS.register({**dict.fromkeys(_CALLS, _called), **dict.fromkeys(modules.WRAPPERS, _wrap)})
 CLASSES.register(dict.fromkeys(modules.WRAPPERS, _Wrapper()))

@@ -81,12 +81,8 @@ def _called(frame: Frame, call: Call, path: str) -> Value:
         return _divergence(frame, call)
     name = path.rpartition(".")[2]
     if name in distributions.AROUND:
-        inner = (
-            call.positional[distributions.AROUND[name]]
-            if len(call.positional) > distributions.AROUND[name]
-            else UNKNOWN
-        )
-        return inner if is_one(inner) else UNKNOWN
+        inner = call.positional[distributions.AROUND[name] :][:1]
+        return inner[0] if inner and is_one(inner[0]) else UNKNOWN
     if name not in distributions.PARAMETERS or call.open or call.starred:
         return UNKNOWN
     named = [
@@ -176,7 +172,5 @@ class _Distribution(ObjectModel):
         return _told(value, node.attr) if isinstance(value, Stateful) else UNKNOWN
 
 
-MODELS.register({distributions.ROOT: _called})
-CLASSES.register({distributions.ROOT: _Distribution()})
-MODELS.register({GENERATOR: _made, "torch.manual_seed": _seeded})
-CLASSES.register({GENERATOR: _Generator()})
+MODELS.register({distributions.ROOT: _called, GENERATOR: _made, "torch.manual_seed": _seeded})
+CLASSES.register({distributions.ROOT: _Distribution(), GENERATOR: _Generator()})
