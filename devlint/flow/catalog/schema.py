@@ -222,7 +222,7 @@ def _problem(word: Word, value: object) -> str | None:
 def _fault(key: str, words: Words) -> str:
     """What is wrong with words beside each other."""
     if "alias-of" in words and words.keys() - {"alias-of", "names"}:
-        return f"alias-of says all, but {_first(words, 'alias-of')} stands beside it"
+        return f"alias-of says all, but {next(name for name in words if name != 'alias-of')} stands beside it"
     if "names" in words and "*" not in key:
         return "names belongs to a pattern, such as package.*"
     if "result" in words and "is" in words:
@@ -239,10 +239,6 @@ def _fault(key: str, words: Words) -> str:
         if asked and known is not None and not asked.isdigit() and asked not in known:
             return f"{name}: {asked!r} is not among the parameters"
     return ""
-
-
-def _first(words: Words, but: str) -> str:
-    return next(name for name in words if name != but)
 
 
 def _listed(choices: tuple[str, ...]) -> str:

@@ -47,7 +47,7 @@ def invariant_copy(
     receiver = value.node
     if not isinstance(receiver, ast.expr) or not known or scope.sometimes or not (scope.step or scope.module):
         return False
-    if made is None or made.function not in FROM_VALUES or not _inside(made.node, receiver):
+    if made is None or made.function not in FROM_VALUES or made.node not in nodes.walk(receiver):
         return invariant(frame, receiver, target)
     fixed = target is None or unchanged(frame, target)
     return fixed and not made.generator and same_values(frame, made.node) and left_alone(frame, move)
@@ -83,10 +83,6 @@ def _begins_with(node: ast.expr, call: ast.Call) -> bool:
     while node is not call and isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node is call
-
-
-def _inside(node: ast.AST, outer: ast.AST) -> bool:
-    return any(inner is node for inner in nodes.walk(outer))
 
 
 def same_values(frame: Frame, call: ast.Call) -> bool:

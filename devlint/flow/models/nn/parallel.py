@@ -324,14 +324,13 @@ class ProcessGroups(Observer):
         if _RANK.search(getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)
 
-    def _is_set_up(self) -> bool:
-        """Whether code that cannot be seen from here may choose the device."""
-        return any(f"def {name}(" not in self._text for name in _SET_UP.findall(self._text))
-
     def sites(self) -> Iterator[Group]:
         """A site for each process group whose processes choose no device, or too late, as far as the file shows."""
         yield from self._late.values()
-        if not self._made or self._chosen or _CHOSEN.search(self._text) or self._is_set_up():
+        if not self._made or self._chosen or _CHOSEN.search(self._text):
+            return
+        if any(f"def {name}(" not in self._text for name in _SET_UP.findall(self._text)):
+            # code that cannot be seen from here may choose the device
             return
         entry = _ENTRY.search(self._text) is not None
         for made in self._made.values():

@@ -66,13 +66,14 @@ def _transfer(
     made = creations.creation(frame, call.node, node.value, tensor)
     pinned, by = _memory(frame, receiver)
     placed = target.device is not None
+    late = target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
     return replace(
         _site(frame, call, node, "tensor" if tensor.certain else "", operand, target),
         foreign=isinstance(receiver, Instance) and receiver.cls.method(node.attr) is not None,
         pinned=pinned,
         pinned_by=by,
         invariant=placed and loop_invariance.invariant_copy(frame, scope, call.node, operand, target.node, made),
-        unwaited=loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
+        unwaited=loop_invariance.read_early(frame, call.node) if late else None,
         creation=made,
         kept=loop_invariance.copied_by_every_call(frame, call.node, node.value, tensor, target.device),
     )
@@ -110,7 +111,10 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     if isinstance(receiver, Batches):
         return replace(receiver, device=place, parts=())
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
-        return _moved_stranger(frame, call, node.value, place)
+        # a tensor or a module: its device is known
+        text = frame.interpreter.text(node.value)
+        step = Step(call.node, f"`{text}` is moved to {place} here", Act.MOVED)
+        return Tensor(place, certain=False, origin=Origin((step,)))
     return _moved(frame, call, tensor, place)
 
 
@@ -121,10 +125,6 @@ def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
     on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
     by = frame.component(Loaders).pins(receiver.loaders) if isinstance(receiver, Batches) and on_host else None
     return (None if by is None else True), by
-
-
-def _arrives_late(target: _Target) -> bool:
-    return target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
 
 
 def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
@@ -146,12 +146,6 @@ def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
         batch=tensor.batch,
         grad=in_graph(tensor),
     )
-
-
-def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
-    """A moved value which may be a tensor or a module: its device is known."""
-    story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here", Act.MOVED)
-    return Tensor(place, certain=False, origin=Origin((story,)))
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

@@ -89,7 +89,7 @@ def _is_frozen(frame: Frame, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         assigned = [part for part in frame.inside if isinstance(part, ast.Assign)]
         makers = [part.value for part in assigned if node.id in map(names.dotted, part.targets)]
-        makers = [maker for maker in makers if not _is_move_of(maker, node.id)]
+        makers = [maker for maker in makers if names.called(maker).rpartition(".")[0] != node.id]
     return bool(makers) and all(isinstance(maker, ast.Call) and _without_gradient(maker) for maker in makers)
 
 
@@ -106,10 +106,6 @@ def _is_held(frame: Frame, node: ast.expr) -> bool:
             if placed and isinstance(part.value, ast.Name) and part.value.id == node.id and part.lineno < node.lineno:
                 return True
     return False
-
-
-def _is_move_of(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and names.dotted(node.func.value) == name
 
 
 def _without_gradient(call: ast.Call) -> bool:

@@ -63,7 +63,9 @@ class UnregisteredTensors(Observer):
         moved = transfer.value.node
         if kept is None or place is None or not isinstance(receiver, Tensor) or not isinstance(moved, ast.expr):
             return
-        if not (_may_have_gone(frame, receiver) or _is_of_a_stranger(frame, receiver)):
+        # it stayed on the CPU, where the module may have gone
+        left = frame.after_init and receiver.device.kind is Kind.CPU
+        if not (left or _is_of_a_stranger(frame, receiver)):
             return
         if frame.info and any("cache" in name for name in frame.info.decorators):
             # moved once for each device, not on every call
@@ -138,11 +140,6 @@ class UnregisteredTensors(Observer):
     def _find(self, value: Value) -> _Kept | None:
         origin = value.origin.attribute_of if isinstance(value, Tensor) else None
         return None if origin is None else self._known.get(origin)
-
-
-def _may_have_gone(frame: Frame, tensor: Tensor) -> bool:
-    """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
-    return frame.after_init and tensor.device.kind is Kind.CPU
 
 
 def _is_of_a_stranger(frame: Frame, tensor: Tensor) -> bool:
