@@ -46,7 +46,7 @@ class MovesOfOnePath(Observer):
                 (second[name], first[name], other, then),
             ):
                 value, beside = state.env.get(name), rest.env.get(name)
-                if not isinstance(value, Tensor) or not _chosen(value):
+                if not isinstance(value, Tensor) or not _is_choice(value.device):
                     continue
                 converted = (
                     _converted(frame, node, name) if names.method(moved) in MOVERS and _read_off(left, beside) else None
@@ -68,13 +68,13 @@ def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
     }
 
 
-def _chosen(value: Tensor) -> bool:
-    """Whether it is on a device that the code chose, which is not the CPU for sure."""
-    return value.device.known and _is_choice(value.device)
-
-
 def _is_choice(place: Device) -> bool:
-    return place.accelerates() is not False and all(leaf.role in (Role.DEVICE, None) for leaf in place.leaves())
+    """Whether it is a device that the code chose, which is not the CPU for sure."""
+    return (
+        place.known
+        and place.accelerates() is not False
+        and all(leaf.role in (Role.DEVICE, None) for leaf in place.leaves())
+    )
 
 
 def _read_off(node: ast.expr, value: Value | None) -> bool:
@@ -108,7 +108,7 @@ class UnmovedInputs(Observer):
         """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
         interpreter = frame.interpreter
         story = frame.origin_of(module).story
-        if frame.silent or not place.known or not _is_choice(place) or not story:
+        if frame.silent or not _is_choice(place) or not story:
             return
         for node, value in call.given():
             name = _root(node)

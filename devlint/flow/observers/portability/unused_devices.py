@@ -73,7 +73,8 @@ class UnusedDevices(Observer):
                 for node in inside
                 if isinstance(node, ast.Name) and node.id == chosen.target.id and isinstance(node.ctx, ast.Load)
             ]
-            shown = {id(inner) for node in inside if _shows(node) for inner in nodes.walk(node)}
+            shows = (node for node in inside if names.called(node).rpartition(".")[2] in _SHOWS)
+            shown = {id(inner) for node in shows for inner in nodes.walk(node)}
             if all(id(node) in shown for node in reads):
                 step = Step(reads[0], "only shown here") if reads else None
                 yield UnusedDevice(chosen.target, chosen.scope, chosen.target.id, chosen.value.device, works, step)
@@ -110,8 +111,3 @@ def _escapes(inside: list[ast.AST], name: str) -> bool:
         if isinstance(node, ast.Assign) and any(names.dotted(target) == "__all__" for target in node.targets):
             return True
     return False
-
-
-def _shows(node: ast.AST) -> bool:
-    """Whether a call only shows what it is given."""
-    return names.called(node).rpartition(".")[2] in _SHOWS
