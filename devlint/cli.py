@@ -153,6 +153,7 @@ class _Check(_Command):
 @click.option("--exclude", multiple=True, metavar="PATTERNS", callback=_selectors, help="Files not to check, besides.")
 @click.option("--force-exclude", is_flag=True, help="Exclude also what is named on the command line.")
 @click.option("--target-torch", metavar="VERSION", help="The oldest torch that the code must run on, such as 2.4.")
+@click.option("--show-settings", is_flag=True, help="Check nothing, print the configuration that holds for the paths.")
 @click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="Where results are kept for the next run.")
 @click.option("--no-cache", is_flag=True, envvar="DEVLINT_NO_CACHE", help="Neither use nor keep results.")
 @click.option("--stdin-filename", metavar="FILE", help="The name of what is read from the standard input.")

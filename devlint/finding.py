@@ -151,6 +151,8 @@ class Finding:
     ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
     ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.  ``asked`` says that
     it is only for those who select the rule themselves.  ``evidence`` is what a run says of it, if one was asked.
+    Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one; those of the rules that it
+    ``covers`` have nothing to add about the same place.
     """
 
     code: str
@@ -166,6 +168,8 @@ class Finding:
     context: Context | None = field(default=None, compare=False, repr=False)
     asked: bool = field(default=False, compare=False, repr=False)
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
+    cause: str = field(default="", compare=False, repr=False)
+    covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

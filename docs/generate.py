@@ -38,8 +38,8 @@ HEAD = """\
 Written by `python -m docs.generate` from the docstrings of the rules; change those.
 `devlint rule DVL101` prints the same on a terminal. An error raises, or computes garbage, on an accelerator. A
 warning is very probably a bug or a real cost. A hint (`info`) does not fail a run unless `--fail-on info` asks for it;
-some rules report a hint where less is certain. The hints of a few, and all hints about files of tests, come only where
-the rule is selected, by code, name or prefix. Rules that are marked "audit" judge audited runs, too. A safe fix,
+some rules report a hint where less is certain. The hints of a few, and all hints about tests and notebooks, come only
+where the rule is selected, by code, name or prefix. Rules that are marked "audit" judge audited runs, too. A safe fix,
 applied by `--fix`, leaves every result as it is; what else a fix does, and when it is safe, stands under its rule.
 """
 OPTIONS_HEAD = """\

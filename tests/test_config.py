@@ -84,6 +84,10 @@ def test_an_empty_table_is_the_default(tree) -> None:
         ("[tool.devlint]\nfail-on = ['error']", "fail-on: expected one of"),
         ("[tool.devlint]\noutput-format = 'xml'", "output-format: expected one of"),
         ("[tool.devlint]\nforce-exclude = 1", "force-exclude: expected true or false"),
+        (
+            "[tool.devlint]\nexclude-kinds = ['test']",
+            "exclude-kinds: expected one of 'tests', 'notebooks', 'examples', 'vendored', not 'test'",
+        ),
         ("[tool.other]", "there is no [tool.devlint] table"),
         ("[tool.devlint]\nx = " + "1" * 5000, "not valid TOML: Exceeds the limit"),
         ("[tool.devlint]\nx = " + "[" * 5000, "not valid TOML"),

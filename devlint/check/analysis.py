@@ -19,6 +19,7 @@ from devlint.finding import Finding, Span
 from devlint.flow import analyze
 from devlint.rules.base import Rule
 from devlint.rules.selection import active_rules, asked, graded
+from devlint.rules.subsumption import subsumed
 from devlint.rules.verdicts import verdicts
 from devlint.source.context import in_context
 from devlint.source.stack import recursing
@@ -79,7 +80,9 @@ class Analyzer:
                 return self._unparsed(found, code)
             comments = suppressions(source.text, bool(found))
             wanted = asked(self.config)
-            kept = [finding for finding in comments.apply(found) if not finding.asked or finding.code in wanted]
+            audible = comments.apply(found)
+            heard = [finding for finding in found if not finding.asked or finding.code in wanted]
+            kept = subsumed(sorted(heard, key=lambda finding: finding.sort_key), audible)
             kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
             kept.sort(key=lambda finding: finding.sort_key)
             return graded(in_context(source, kept), self.config)

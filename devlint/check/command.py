@@ -63,6 +63,11 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     caching = CachePolicy(options)
     resolver, config = configure(options, caching.selectors)
     check_combination(options, config)
+    if options.show_settings:
+        from devlint.check.settings import settings
+
+        sys.stdout.write(settings(config, first_directory(options)))
+        return EXIT_CLEAN
     # what is wrong with a record is better known before the work
     weigh = evidence(options.evidence) if options.evidence is not None else None
     filters = _filters(options, config)

@@ -27,6 +27,7 @@ class Options:
     extend_select: tuple[str, ...] | None = None
     output_format: str | None = None
     statistics: bool = False
+    show_settings: bool = False
     exit_zero: bool = False
     fail_on: str | None = None
     config: str | None = None
@@ -92,7 +93,7 @@ def configure(options: Options, known: Callable[[Config], set[str]] = lambda con
         fixed = load(options.config, validate)
     elif options.isolated:
         fixed = Config(root=os.getcwd())
-    resolver = Resolver(validate, fixed, adjust)
+    resolver = Resolver(validate, fixed, adjust, reads=not options.isolated)
     config = resolver.at(first_directory(options))
     for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
+from devlint.config import torch_requirement
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError, RuleLayer
+from devlint.config.torch_requirement import TorchRequirement
 from devlint.config.values import READERS
 from devlint.source.files import content
 
@@ -93,7 +96,8 @@ class Resolver:
     """Which Config holds where: the nearest pyproject.toml with a [tool.devlint] table, looked up once per directory.
 
     ``validate`` knows which selectors mean rules; ``fixed`` holds everywhere, where it is given; ``adjust`` puts the
-    command line's options on top of whatever was found.
+    command line's options on top of whatever was found.  Where none of these has a ``target_torch``, and ``reads`` is
+    not false, it is the oldest torch that the project's own files allow.
     """
 
     def __init__(
@@ -101,33 +105,34 @@ class Resolver:
         validate: Validator,
         fixed: Config | None = None,
         adjust: Callable[[Config], Config] = lambda config: config,
+        reads: bool | None = None,
     ) -> None:
         self._adjust = adjust
         self._validate = validate
         self._fixed = None if fixed is None else adjust(fixed)
-        self._found: dict[str, Config] = {}
+        self._reads = fixed is None if reads is None else reads
+        self._configured: dict[str, Config] = {}
+        self._required: dict[str, TorchRequirement | None] = {}
 
-    @property
-    def hierarchical(self) -> bool:
-        """Whether a directory below may have a configuration of its own."""
-        return self._fixed is None
+    def differs(self, names: Collection[str]) -> bool:
+        """Whether a directory that has files of such names may have a configuration of its own."""
+        configured = "pyproject.toml" in names and self._fixed is None
+        return configured or (self._reads and torch_requirement.may_declare(names))
 
     def at(self, directory: str) -> Config:
         """The configuration for the files of an absolute directory."""
-        if self._fixed is not None:
-            return self._fixed
-        seen: list[str] = []
-        config: Config | None = None
-        while config is None:
-            config = self._found.get(directory)
-            if config is None:
-                seen.append(directory)
-                own = load_directory(directory, self._validate)
-                parent = os.path.dirname(directory)
-                if own is not None:
-                    config = self._adjust(own)
-                elif parent == directory:
-                    config = self._adjust(Config(root=os.getcwd()))
-                directory = parent
-        self._found.update(dict.fromkeys(seen, config))
-        return config
+        config = self._fixed or self._nearest(directory)
+        if config.target_torch is not None or not self._reads:
+            return config
+        found = torch_requirement.nearest(directory, self._required)
+        return config if found is None else replace(config, target_torch=found.release, torch_requirement=found)
+
+    def _nearest(self, directory: str) -> Config:
+        if directory not in self._configured:
+            own, parent = load_directory(directory, self._validate), os.path.dirname(directory)
+            if own is not None:
+                config = self._adjust(own)
+            else:
+                config = self._adjust(Config(root=os.getcwd())) if parent == directory else self._nearest(parent)
+            self._configured[directory] = config
+        return self._configured[directory]

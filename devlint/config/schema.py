@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from devlint.config.torch_requirement import TorchRequirement
 from devlint.finding import Severity
 
 OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson")
@@ -43,9 +44,11 @@ class Config:
     severity: tuple[tuple[str, Severity], ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
+    exclude_kinds: tuple[str, ...] = ()
     force_exclude: bool = False
     respect_gitignore: bool = True
     target_torch: tuple[int, int] | None = None
+    torch_requirement: TorchRequirement | None = None
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
     baseline: str | None = None

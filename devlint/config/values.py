@@ -11,6 +11,7 @@ from devlint.config import budgets
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import FAIL_ON, OUTPUT_FORMATS
 from devlint.finding import Severity
+from devlint.source.file_kinds import PATTERNS
 
 
 def parse_torch_version(text: str) -> tuple[int, int]:
@@ -92,6 +93,10 @@ def _patterns(value: object) -> tuple[str, ...]:
     return tuple(file_pattern(pattern) for pattern in _strings(value))
 
 
+def _kinds(value: object) -> tuple[str, ...]:
+    return tuple(map(_choice(tuple(PATTERNS)), _strings(value)))
+
+
 def _torch_version(value: object) -> tuple[int, int]:
     if not isinstance(value, str):
         raise ValueError("expected a string such as '2.4'")
@@ -116,6 +121,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "baseline": _file,
     "cache-dir": _directory,
     "exclude": _patterns,
+    "exclude-kinds": _kinds,
     "extend-exclude": _patterns,
     "extend-select": _strings,
     "fail-on": _fail_on,

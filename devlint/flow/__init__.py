@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.sites.base import Site
-from devlint.source.test_files import is_test_file
+from devlint.source.file_kinds import is_test_file
 
 if TYPE_CHECKING:
     from devlint.flow.program.project import Project

@@ -26,8 +26,8 @@ _IMPORTS = {
 }
 """What an example may leave out: every reader knows what these mean, but Python does not."""
 
-_RECENT = (2, 4)
-"""The torch that code can be taken to run on where nobody says how old the oldest may be."""
+_RECENT = (2, 5)
+"""The youngest torch of two years ago, which code can be taken to run on where nobody says how old it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Report:
 
     ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
     ``asked`` says that it is only for those who select the rule themselves; ``node`` is what the report is about, if
-    that is not the site's.
+    that is not the site's. Reports without a fix that have one ``cause``, if that is not empty, become one finding.
+    ``covers`` are the codes of rules that have nothing to add about the same call.
     """
 
     message: str
@@ -47,6 +48,8 @@ class Report:
     fix: Fix | None = None
     asked: bool = False
     node: ast.AST | None = None
+    cause: str = ""
+    covers: tuple[str, ...] = ()
 
 
 Reports: TypeAlias = Iterable[Report]
@@ -59,6 +62,7 @@ class Rule:
     of the class: ``LossKeepsGraph`` is ``loss-keeps-graph``; ``sites`` are the kinds of sites that :meth:`judge` takes.
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
+    ``elsewhere`` says that it speaks of other machines than the code has run on, of which its author may not think.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     ``proof`` says what of a run speaks for or against what was inferred; None where no run can tell.
     """
@@ -69,6 +73,7 @@ class Rule:
     fixes: ClassVar[tuple[Applicability, ...]] = ()
     default: ClassVar[bool] = True
     hints: ClassVar[bool] = True
+    elsewhere: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
     proof: ClassVar[proof.Traces | None] = None
@@ -91,6 +96,10 @@ class Rule:
     def can_count_on(self, since: tuple[int, int]) -> bool:
         """Whether the code runs on a torch that has what came with ``since``: the target, or else a recent one."""
         return since <= (_RECENT if self.target_torch is None else self.target_torch)
+
+    def can_name(self, since: tuple[int, int]) -> bool:
+        """Whether advice may name what came with ``since``: the target has it, or nobody says how old it may be."""
+        return self.target_torch is None or since <= self.target_torch
 
     def replace(self, node: ast.AST, content: str) -> Edit:
         """An edit that puts ``content`` in the place of ``node``."""

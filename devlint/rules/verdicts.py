@@ -11,7 +11,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import in_format
 from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
-from devlint.source.test_files import is_of_tests
+from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
 from devlint.source.tree import Source
 
 
@@ -63,10 +63,24 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        # what it costs in a test, or where else that could run, hardly matters to most
-        asked=report.asked
-        or (severity is Severity.INFO and (is_of_tests(source.filename, source.text) or not rule.hints)),
+        asked=report.asked or _is_for_few(source, rule, severity),
+        cause=report.cause,
+        covers=report.covers,
     )
+
+
+def _is_for_few(source: Source, rule: Rule, severity: Severity) -> bool:
+    """Whether most who have not asked for a finding would shrug at it, for the kind of file that it is in."""
+    name = source.filename
+    if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
+        return True
+    # a copy of other people's code is for them to mend; a notebook may be for the machine that it was written on
+    return severity < Severity.ERROR and (is_vendored(name) or (rule.elsewhere and _for_one_machine(source)))
+
+
+def _for_one_machine(source: Source) -> bool:
+    """Whether a notebook never asks which accelerator there is."""
+    return is_notebook(source.filename) and "is_available" not in source.text and "accelerator" not in source.text
 
 
 def _applicable(source: Source, fix: Fix | None) -> Fix | None:

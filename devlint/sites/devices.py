@@ -45,7 +45,8 @@ class Mention(Site):
 class Literal(Site):
     """A string that names an accelerator, where it decides about a placement.
 
-    ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...
+    ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...;
+    "argument" where nobody knows what becomes of it.
     "rank" is a device of CUDA whose index is computed, "autocast off" one that is left out of mixed precision.
     ``revised`` says that it overrides the CPU, on purpose, that it is itself replaced further down where CUDA is
     missing, or that the other side of the branch takes the CPU instead.

@@ -8,6 +8,7 @@ import pytest
 
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
+from tests.notebooks import notebook
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -94,6 +95,24 @@ def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
     assert told(OF_A_TEST, RuleLayer(("DVL1", "DVL203")), name=name) == [("DVL203", "info"), ("DVL102", "error")]
 
 
+@pytest.mark.parametrize("name", ["third_party/sums.py", "src/Vendor/net/sums.py", "/of/somebody/dependencies/sums.py"])
+def test_what_only_costs_in_a_copy_of_other_peoples_code_is_for_those_who_ask(name: str) -> None:
+    costs = "import torch\n\ndef f(n):\n    return torch.ones(n).cuda()\n"
+    assert told(costs, name=name) == []
+    assert told(costs, RuleLayer(("DVL6",)), name=name) == [("DVL601", "warning")]
+    # what raises raises there, too
+    assert told(OF_A_TEST, name=name) == [("DVL102", "error")]
+
+
+def test_a_notebook_that_never_asks_is_for_the_machine_that_it_was_written_on() -> None:
+    cell = "import torch\n\nx = torch.load('x.pt').cuda()\n"
+    warnings = [("DVL604", "warning"), ("DVL601", "warning")]
+    assert told(cell) == warnings
+    assert check_source(notebook(cell), "sums.ipynb") == []
+    asking = check_source(notebook(cell, "print(torch.cuda.is_available())"), "sums.ipynb")
+    assert [(finding.code, str(finding.severity)) for finding in asking] == warnings
+
+
 def test_hints_about_other_files_are_for_all() -> None:
     for name in ("sums.py", "contests/sums.py", "/of/somebody/tests/project/sums.py", "C:/tests/project/sums.py"):
         assert ("DVL203", "info") in told(OF_A_TEST, name=name)
@@ -103,7 +122,7 @@ def test_hints_about_other_files_are_for_all() -> None:
 def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
     """Seen beside the CUDA kernels of Deformable-DETR: `ops/test.py`, which looks at their gradients."""
     text = "import torch\n{}\n\ndef same():\n    x = torch.rand(3, 3).cuda()\n    return (x - x).abs().max() < 1e-7\n"
-    assert {code for code, _ in told(text.format(""))} == {"DVL203", "DVL601"}
+    assert {code for code, _ in told(text.format(""))} == {"DVL601"}
     assert told(text.format(line)) == []
     assert told(text.format(line), RuleLayer(("DVL601",))) == [("DVL601", "info")]
     assert told(text.format("import pytest_check")) == told(text.format(""))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from devlint.flow.syntax.nodes import own
 from devlint.record import Frame
 from devlint.sites.base import Scope
-from devlint.source.test_files import is_test_file
+from devlint.source.file_kinds import is_test_file
 from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import Source
 

@@ -11,6 +11,7 @@ from pathspec import GitIgnoreSpec
 from devlint.check.discovery.patterns import compiled
 from devlint.config.messages import leads_out
 from devlint.config.schema import DEFAULT_EXCLUDE, Config
+from devlint.source.file_kinds import PATTERNS
 
 
 class IgnoreFile(NamedTuple):
@@ -29,6 +30,8 @@ def excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
         patterns = config.extend_exclude
     else:
         patterns = (*config.exclude, *config.extend_exclude)
+    for kind in config.exclude_kinds:
+        patterns += PATTERNS[kind]
     if not patterns:
         return False
     relative = os.path.relpath(path, config.root or None)

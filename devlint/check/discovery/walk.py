@@ -100,8 +100,8 @@ class Discovery:
         self, absolute: str, listing: list[os.DirEntry[str]], config: Config, ignores: tuple[IgnoreFile, ...]
     ) -> tuple[Config, tuple[IgnoreFile, ...]]:
         """What changes on entering a directory: a configuration or an ignore file of its own."""
-        names = {entry.name for entry in listing} & {"pyproject.toml", ".gitignore", ".git"}
-        if "pyproject.toml" in names and self._resolver.hierarchical:
+        names = {entry.name for entry in listing}
+        if self._resolver.differs(names):
             config = self._resolver.at(absolute)
         if config.respect_gitignore:
             if ".git" in names:

@@ -156,8 +156,9 @@ class Catalog:
         return any(layer.words(path, method=False) or path in layer.owners for layer in self.stated)
 
     def packages(self, paths: Iterable[str]) -> list[Row]:
-        """What is stated of the packages that dotted names begin with."""
-        rows = map(self.row, {path.partition(".")[0].partition(" ")[0] for path in paths})
+        """What is stated of the packages, and of the packages in them, that dotted names begin with."""
+        parts = (path.partition(" ")[0].split(".") for path in paths)
+        rows = map(self.row, {".".join(names[:end]) for names in parts for end in range(1, len(names) + 1)})
         return [row for row in rows if row is not None]
 
     def canonical(self, path: str) -> str:

@@ -115,7 +115,22 @@ def spelled(node: ast.AST) -> str:
         text = code(node)
     except (ValueError, RecursionError):
         return "..."
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= 60 else abbreviated(node) or f"{text[:57]}..."
+
+
+def abbreviated(node: ast.AST) -> str:
+    """An expression without its arguments, ``torch.full(...)``; empty if it is more than names, calls and items."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        value, rest = abbreviated(node.value), f".{node.attr}"
+    elif isinstance(node, ast.Call):
+        value, rest = abbreviated(node.func), "(...)" if node.args or node.keywords else "()"
+    elif isinstance(node, ast.Subscript):
+        value, rest = abbreviated(node.value), "[...]"
+    else:
+        return ""
+    return value and f"{value}{rest}"
 
 
 @functools.lru_cache(maxsize=8192)

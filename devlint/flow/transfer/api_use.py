@@ -51,13 +51,16 @@ def device(frame: Frame, node: ast.AST, role: str, value: Value | None = None, c
         observer.on_device(frame, node, role, value, call)
 
 
-def devices(frame: Frame, call: Call, path: str = "") -> None:
-    """Tell of the devices among keyword arguments, and among options in a dict."""
+def devices(frame: Frame, call: Call, path: str = "", known: bool = True) -> None:
+    """Tell of the devices among keyword arguments, and among options in a dict.
+
+    What is not ``known`` may do anything with its ``device``.
+    """
     if path in TYPES_ONLY:
         return
     for name in ("device", "map_location", "device_type"):
         if name in call.keyword_nodes:
-            role = "autocast" if path == AUTOCAST else name
+            role = "autocast" if path == AUTOCAST else name if known else "argument"
             device(frame, call.keyword_nodes[name], role, call.keywords[name], call if path else None)
     for node in call.keyword_nodes.values():
         if isinstance(node, ast.Dict):

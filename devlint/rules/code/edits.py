@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from devlint.finding import Applicability, Edit, Fix, Span
+from devlint.flow.syntax.names import abbreviated
 from devlint.rules.code.blocks import beside, idle_statement, receiver, removal, statement_of
 from devlint.rules.code.lazy import cst
 from devlint.sites.base import Scope
-from devlint.source.test_files import is_of_tests
+from devlint.source.file_kinds import is_of_tests
 from devlint.source.tree import Source
 
 _LONG, _LONGEST = 40, 60
@@ -177,13 +178,24 @@ def in_test(source: Source, scope: Scope) -> bool:
 
 
 def short(text: str, otherwise: str) -> str:
-    """``text``, or ``otherwise`` where it is too long, or too tangled, for a message."""
-    return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
+    """``text``, without its arguments where it is too long for a message; ``otherwise`` where it is too tangled."""
+    if fits(text):
+        return text
+    try:
+        brief = abbreviated(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError):
+        return otherwise
+    return brief if fits(brief) else otherwise
+
+
+def fits(text: str) -> bool:
+    """Whether a text is short and plain enough for a message."""
+    return 0 < len(text) <= _LONG and "\n" not in text and "`" not in text
 
 
 def quoted(text: str, otherwise: str) -> str:
-    """``text`` in backticks, or ``otherwise`` where it is too long, or too tangled, for a message."""
-    return f"`{text}`" if short(text, "") else otherwise
+    """``text`` in backticks, or ``otherwise`` where it is too tangled for a message."""
+    return f"`{found}`" if (found := short(text, "")) else otherwise
 
 
 def shown(text: str) -> str:

@@ -73,6 +73,7 @@ class LegacyCudaTensorType(DeprecatedName):
     """
 
     code = "DVL702"
+    hints = False
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     topic = Topic.TENSOR_TYPE
 
@@ -161,7 +162,7 @@ class LegacyCudaTensorType(DeprecatedName):
         found = idle_statement(self.source, call, given) if isinstance(given, ast.Name) and not grad else None
         # `x = Variable(x)` would leave `x = x`
         removed = removal(self.source, found)
-        used = f"Use {edits.quoted(text, 'the tensor itself')}"
+        used = f"Use `{text}`" if edits.fits(text) else "Use the tensor itself"
         return edits.fix_of(used, removed or self.replace(call, text), safe=fresh or grad)
 
 

@@ -9,6 +9,8 @@ from devlint.sites.loaders import SampleWork, Worker
 
 _BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
 """What handles a whole batch at once, or decides by itself how much it handles."""
+_COVERED = ("DVL601",)
+"""What goes away with the move."""
 _FRESH = frozenset({"spawn", "forkserver"})
 
 
@@ -54,8 +56,8 @@ class AcceleratorWorkInDataset(Rule):
     - The data set only picks from tensors that were put on the device as a whole.
     - The loader is in another file, and the device may be the CPU.
     - An `IterableDataset` whose loaders have no workers: it may make batches on the device.
-    - It is a hint where the workers start by `spawn` or `forkserver`, and in a `collate_fn` without workers, which
-      copies a batch at a time.
+    - It is a hint where the workers start by `spawn` or `forkserver`, and, for those who select the rule, in a
+      `collate_fn` without workers, which copies a batch at a time.
 
     ## Fix safety
     There is no fix: the copy belongs into the training loop.
@@ -88,14 +90,25 @@ class AcceleratorWorkInDataset(Rule):
             # on an accelerator it raises, unless the device is merely a parameter
             grave = loader.context == "fork" and (site.place.accelerates() or site.place.switched)
             message = f"{what} runs in worker processes, which cannot use CUDA when they are forked"
-            return Report(message, "a worker does this", Severity.ERROR if grave else None, asked, help_)
+            return Report(
+                message, "a worker does this", Severity.ERROR if grave else None, asked, help_, covers=_COVERED
+            )
         if loader is not None and loader.workers:
             message = f"{what} gives every worker process a context on the accelerator"
-            return Report(message, "each worker does this", Severity.INFO, asked, help_)
+            return Report(message, "each worker does this", Severity.INFO, asked, help_, covers=_COVERED)
         each = "batch" if site.role in _BATCHED else "sample"
         message = f"{what} puts every {each} on {site.place} by itself, which forked workers could not"
-        severity = Severity.INFO if each == "batch" and loader is not None and loader.workers == 0 else None
-        return Report(message, f"once for each {each}", severity, asked, help_)
+        # who makes batches on the device where no worker does has chosen to
+        meant = each == "batch" and loader is not None and loader.workers == 0
+        return Report(
+            message,
+            f"once for each {each}",
+            Severity.INFO if meant else None,
+            asked,
+            help_,
+            asked=meant,
+            covers=_COVERED,
+        )
 
 
 def _weight(loader: Worker) -> tuple[bool, bool, bool]:

@@ -84,6 +84,7 @@ class DdpSetup(Rule):
     """
 
     code = "DVL502"
+    hints = False
     severity = Severity.ERROR
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,))

@@ -89,6 +89,7 @@ class UnregisteredTensorAttribute(Rule):
     """
 
     code = "DVL104"
+    hints = False
     fixes = (Applicability.UNSAFE,)
     observed = True
 

@@ -7,11 +7,15 @@ import re
 
 from devlint.device import Kind
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
+from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
+from devlint.rules.code.device_choice import device_choice, knows_others, since
 from devlint.rules.code.lazy import cst
+from devlint.rules.transfers.creating import creating
+from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
@@ -52,9 +56,12 @@ class HardcodedCudaCall(Rule):
     - The top level of the file imports a library that is for CUDA alone, such as `tensorrt`; or the code runs only if
       the backend is NCCL.
     - The receiver is known to be something else than a tensor or a module.
+    - It moves only what is not on CUDA yet, `if not x.is_cuda: x = x.cuda()`, as kernels for CUDA alone ask for.
+    - The move can be left out, as DVL201 or DVL303 says.
     - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
-      `torch.cuda.set_device(rank)`, and in tests; and of a module that is known to hold nothing, such as a loss without
-      weights: there the call does nothing, and can be left out.
+      `torch.cuda.set_device(rank)`: for those who select the rule, unless a device is at hand, and not if the project's
+      torch can be asked for no other accelerator; and in tests; and of a module that is known to hold nothing, such as
+      a loss without weights: there the call does nothing, and can be left out.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -67,6 +74,7 @@ class HardcodedCudaCall(Rule):
     """
 
     code = "DVL601"
+    elsewhere = True
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Transfer) -> Reports:
@@ -75,18 +83,27 @@ class HardcodedCudaCall(Rule):
             return
         if edits.moves_to_cuda_by_name(site.scope.function) or (_is_there(site) and self._for_cuda_alone(site)):
             return
-        if site.empty:
-            message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
-            yield Report(message, "does nothing", Severity.INFO, help="leave `.cuda()` out")
+        way = way_to(self.source, site.node)
+        if _unless_there(way, site):
+            # which kernels of CUDA alone ask for: they cannot read another device
             return
         there = Severity.INFO if _is_there(site) else None
-        way = way_to(self.source, site.node)
         # in a lambda that tells `torch.load` where things go: storages, which are no tensors
         lambdas = (outer for outer, inner in way if isinstance(outer, ast.keyword) and isinstance(inner, ast.Lambda))
         if any(keyword.arg == "map_location" for keyword in lambdas):
             told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
-            yield Report(_bound_to_cuda(site), "CUDA only", there, help=told)
-            return
+            yield Report(_bound_to_cuda(site, True), "CUDA only", there, help=told)
+        elif site.empty:
+            message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
+            # who has CUDA loses nothing by it
+            help_ = "leave `.cuda()` out"
+            yield Report(message, "does nothing", Severity.INFO, help=help_, asked=there is not None)
+        else:
+            yield from self._bound(site, way)
+
+    def _bound(self, site: Transfer, way: Way) -> Reports:
+        """That the call is bound to CUDA, if there is something better to say."""
+        there = Severity.INFO if _is_there(site) else None
         number = "" if site.target_node is None else ast.unparse(site.target_node)
         device = ""
         if not _NUMBER.search(number):
@@ -95,21 +112,42 @@ class HardcodedCudaCall(Rule):
         # else which of the GPUs it is says more than a device that happens to be at hand
         given, safe = self._given_device(site)
         call, instead = _call(site, given), given or device
+        others = bool(instead) or (knows_others(self) and not number)
+        if there and not others:
+            # the code does what the advice would
+            return
         replaces = instead and (given or site.target_node is None)
+        made = _made_at_once(site)
+        created = creating(self.source, site, made) if made is not None and device and not given else None
+        at_once = made is not None and (created is not None or not instead)
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
         if given and site.scope.guarded:
             message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
         elif given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
         else:
-            message = _bound_to_cuda(site)
+            message = _bound_to_cuda(site, others)
         yield Report(
             message,
             label="CUDA only",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else there,
-            help=_help(instead, number),
-            fix=edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None,
+            help=self._help(instead, number, made.function if made is not None and at_once else ""),
+            fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
+            # it works where it runs: who wants it everywhere asks for that
+            asked=there is not None and not instead,
+            covers=("DVL203",) if at_once else (),
         )
+
+    def _help(self, device: str, number: str, made: str) -> str:
+        """What to say instead: ``made`` is the function that can be told the device itself, if one can."""
+        named = device or "device"
+        told = f"create it there: `{made}(..., device={named})`" if made else f"use `.to({named})`"
+        if device:
+            return told
+        chosen = device_choice(self)
+        if number:
+            chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
+        return f"choose once, `device = {chosen}`{'' if number else since(self)}, and {told}"
 
     def _given_device(self, site: Transfer) -> tuple[str, bool]:
         """The argument where it is a device, and whether that is proven; an index, or what may be one, is none."""
@@ -139,6 +177,14 @@ def _is_there(site: Transfer) -> bool:
     return site.scope.guarded or site.scope.required
 
 
+def _made_at_once(site: Transfer) -> Creation | None:
+    """The call in the receiver that makes what is moved, where it takes a device itself."""
+    made = site.creation
+    if made is None or made.helper or made.array or made.others or made.generator or not holds(site.node, made.node):
+        return None
+    return made if made.function.rpartition(".")[2].islower() else None
+
+
 def _beside(way: Way) -> str:
     """The device of another tensor, where the code moves there if that one is on CUDA: ``if x.is_cuda: y.cuda()``."""
     for outer, inner in way:
@@ -154,19 +200,23 @@ def _call(site: Transfer, given: str = "") -> str:
     return f"{edits.in_brackets(edits.short(site.value.text, ''))}.cuda({given})"
 
 
-def _bound_to_cuda(site: Transfer) -> str:
+def _bound_to_cuda(site: Transfer, others: bool) -> str:
+    """What is wrong with it; of ``others``, only where the advice takes other accelerators."""
     if _is_there(site):
         return f"`{_call(site)}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
-    return f"`{_call(site)}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+    left = ", and leaves MPS, XPU and other accelerators unused" if others else ""
+    return f"`{_call(site)}` fails where CUDA is not available{left}"
 
 
-def _help(device: str, number: str) -> str:
-    if device:
-        return f"use `.to({device})`"
-    chosen = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
-    if number:
-        chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
-    return f"choose once, `device = {chosen}`, and use `.to(device)`"
+def _unless_there(way: Way, site: Transfer) -> bool:
+    """Whether the code moves a tensor to CUDA where it is not there yet: ``if not x.is_cuda: x = x.cuda()``."""
+    node = site.node
+    moved = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+    wanted = f"not {ast.unparse(moved)}.is_cuda"
+    return any(
+        isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and wanted in ast.unparse(outer.test)
+        for outer, inner in way
+    )
 
 
 def _to(call: cst.Call, device: str) -> cst.Call | None:

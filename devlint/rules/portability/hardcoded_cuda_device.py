@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
+from devlint.rules.code.device_choice import device_choice, knows_others, since
 from devlint.sites.devices import Literal
 
-_FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+_FAILS = "fails where CUDA is not available"
+_TOO = ", and leaves MPS, XPU and other accelerators unused"
 _LEAVES = "leaves MPS, XPU and other accelerators unused"
-_DEFAULT = (
-    "callers that name no device get `{text}`, also where CUDA is not available, and never MPS, XPU or another "
-    "accelerator"
-)
+_DEFAULT = "callers that name no device get `{text}`, also where CUDA is not available"
 _MESSAGES = {
     ".to": f"`.to({{text}})` {_FAILS}",
     "device": f"`device={{text}}` {_FAILS}",
+    "argument": f"`device={{text}}` {_FAILS}, if it decides where something goes",
     DEVICE: "`{text}` is written into this device: using it " + _FAILS,
     "variable": "`{text}` is written into this device: using it " + _FAILS,
     "map_location": "`map_location={text}` fails where CUDA is not available",
@@ -30,10 +32,11 @@ _MESSAGES = {
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
     "and does not cover other accelerators",
 }
-_MILD = frozenset({"autocast", "autocast off", "default", "parameter", "rank"})
+_MILD = frozenset({"argument", "autocast", "autocast off", "default", "parameter", "rank"})
+_ASKED = frozenset({"argument", "rank"})
+_CUDA_ALONE = frozenset({"map_location", "set_default_device", "argument", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location"})
 _INSIDE = "say it inside the function, for the device of an argument: `with torch.autocast(x.device.type, ...)`"
-_CHOICE = '"cuda" if torch.cuda.is_available() else "cpu"'
 
 
 class HardcodedCudaDevice(Rule):
@@ -70,11 +73,14 @@ class HardcodedCudaDevice(Rule):
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`.
     - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.
+    - It is an option of a script whose names a configuration sets anew: `exec(open("configurator.py").read())`.
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
-    - It is an info only in tests; after a call that raises without CUDA, such as `torch.cuda.set_device(rank)`; for
-      the device of one process of many, `torch.device("cuda", rank)`; where it overrides the CPU on purpose,
+    - It is an info for those who select the rule after a call that raises without CUDA, such as
+      `torch.cuda.set_device(rank)`, unless a device is at hand; for the device of one process of many,
+      `torch.device("cuda", rank)`; and as `device=` of a function of which nobody knows what it does with it.
+    - It is an info only in tests; where it overrides the CPU on purpose,
       `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes the CPU; and where the function
       asks further down whether CUDA is there.
 
@@ -90,6 +96,7 @@ class HardcodedCudaDevice(Rule):
     """
 
     code = "DVL602"
+    elsewhere = True
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Literal) -> Reports:
@@ -98,35 +105,52 @@ class HardcodedCudaDevice(Rule):
             return
         if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
             return
-        message = _MESSAGES[site.role].format(text=f'"{site.text}"')
-        if site.scope.required:
-            # without CUDA, the code does not come here
-            message = message.replace(_FAILS, _LEAVES)
+        if site.role == "variable" and not site.scope.function and _is_option(self.source.tree):
+            return
+        device = device_instead_of_cuda(self.source, site.node, site.scope) if site.role in _REPLACED else ""
         mild = site.revised or site.role in _MILD or site.scope.required or edits.in_test(self.source, site.scope)
-        device = device_instead_of_cuda(self.source, site.node, site.scope)
-        replaced = device and site.role in _REPLACED and self.source.segment(site.node).strip("rRuU\"'") == site.text
+        replaced = device and self.source.segment(site.node).strip("rRuU\"'") == site.text
         # in a decorator, no device in use is known yet
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
         decorates = any(child in getattr(parent, "decorator_list", ()) for parent, child in steps)
         yield Report(
-            message,
+            self._message(site, bool(device) or knows_others(self)),
             label="CUDA only",
             severity=Severity.INFO if mild else None,
-            help=_INSIDE if decorates else _help(site.role, device),
+            help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
+            # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
+            asked=site.role in _ASKED or (site.scope.required and not device),
         )
 
+    def _message(self, site: Literal, others: bool) -> str:
+        """What is wrong with it; of ``others``, only where the advice takes other accelerators."""
+        message = _MESSAGES[site.role].format(text=f'"{site.text}"')
+        if site.scope.required:
+            # without CUDA, the code does not come here
+            return message.replace(_FAILS, _LEAVES)
+        return message + _TOO if others and message.endswith(_FAILS) and site.role not in _CUDA_ALONE else message
 
-def _help(role: str, device: str) -> str:
-    if role.startswith("autocast"):
-        # what the code calls its device may be a string, or None
-        return "pass the type of the device in use, which a tensor `x` knows as `x.device.type`"
-    if role == "parameter":
-        return "leave the default out, or make it `None` and choose the device inside the function"
-    if role in _REPLACED and device:
-        return f"use `{device}`"
-    if role == "map_location":
-        return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
-    if role in (DEVICE, "variable", "default", "set_default_device", "rank"):
-        return f"choose what the machine has: `{_CHOICE}`"
-    return f"choose once, `device = torch.device({_CHOICE})`, and name `device` here"
+    def _help(self, role: str, device: str) -> str:
+        if role.startswith("autocast"):
+            # what the code calls its device may be a string, or None
+            return "pass the type of the device in use, which a tensor `x` knows as `x.device.type`"
+        if role == "parameter":
+            return "leave the default out, or make it `None` and choose the device inside the function"
+        if device:
+            return f"use `{device}`"
+        if role == "map_location":
+            return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
+        if role in ("argument", "rank"):
+            # it may want a string, or a number beside it
+            return 'choose what the machine has: `"cuda" if torch.cuda.is_available() else "cpu"`'
+        chosen = f"`{device_choice(self)}`{since(self)}"
+        if role in (DEVICE, "variable", "default", "set_default_device"):
+            return f"choose what the machine has: {chosen}"
+        return f"choose once, `device = {device_choice(self)}`{since(self)}, and name `device` here"
+
+
+def _is_option(tree: ast.AST) -> bool:
+    """Whether a file's own names are its options, which a configuration may set anew: ``exec(open(...).read())``."""
+    calls = (node.value for node in getattr(tree, "body", ()) if isinstance(node, ast.Expr))
+    return any(isinstance(call, ast.Call) and ast.unparse(call.func) == "exec" for call in calls)

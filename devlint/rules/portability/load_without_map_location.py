@@ -76,6 +76,7 @@ class LoadWithoutMapLocation(Rule):
     """
 
     code = "DVL604"
+    elsewhere = True
     hints = False
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.rules.base import Report, Reports, Rule, Severity, proof
+from devlint.rules.code.blocks import stores
 from devlint.rules.code.edits import in_test, short
 from devlint.sites.costs import Sync
 
@@ -71,7 +74,8 @@ class SyncInStepLoop(Rule):
     - The tensor is known to be on the CPU.
     - `.cpu()` outside of training and evaluation steps, which may well be where the tensor has to go on.
     - An evaluation reads its results once in every step; it has to.
-    - It reads right after something else that waited: then there is nothing left to wait for.
+    - It reads right after something else that waited: then there is nothing left to wait for. What reads the same value
+      again in a step is shown with the first.
     - A check of values is made on some paths only, or where an object is made.
     - The code is a test.
     - torch itself waits, in `optimizer.step()` or `scaler.update()`, or a library does.
@@ -105,4 +109,15 @@ class SyncInStepLoop(Rule):
             f"`{text}` waits for the device {_OFTEN[site.region]}",
             label="the host stands still here",
             help=_ADVICE.get(site.region, "read it every so many steps, or keep the tensor and read it after the loop"),
+            cause=_cause(site),
         )
+
+
+def _cause(site: Sync) -> str:
+    """The value that is read, where a round of the loop makes it once: to keep it mends all that read it."""
+    loop, value = site.scope.loop, site.value
+    if loop is None or value is None or not isinstance(value.node, ast.Name):
+        return ""
+    name = value.node.id
+    row = getattr(loop, "lineno", 0)
+    return f"{name} in {row}" if len(stores(loop).get(name, ())) == 1 else ""

@@ -9,6 +9,7 @@ from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
+from devlint.rules.transfers.destination import destination
 from devlint.rules.transfers.pinned import (
     can_be_released,
     parts_of,
@@ -142,7 +143,7 @@ class BlockingCopyFromPinned(Rule):
             if every and made and released_in_time(self, site) and not in_test(self.source, site.scope):
                 yield self._blocked(
                     site,
-                    f"the host waits for the copy of {what} to {site.target} in every step, "
+                    f"the host waits for the copy of {what} to {destination(self.source, site)} in every step, "
                     "until the device has caught up",
                     f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
                     site.value.story,
@@ -165,10 +166,10 @@ class BlockingCopyFromPinned(Rule):
                 help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
             )
             return
-        place = f"in `{site.via}`, " if site.via else ""
+        place, there = f"in `{site.via}`, " if site.via else "", destination(self.source, site)
         yield self._blocked(
             site,
-            f"{place}the host waits for each copy of {what} to {site.target}, though its memory is pinned",
+            f"{place}the host waits for each copy of {what} to {there}, though its memory is pinned",
             _SETTING if site.via else f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
             () if site.pinned_by is None or site.pinned_by.node is site.node else (site.pinned_by,),
         )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
-from devlint.device import Kind, Role
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import around, earlier, keyword_of, statement_around, way_to
+from devlint.rules.code.blocks import around, earlier, statement_around, way_to
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import fix_of, in_test, short, with_arguments
+from devlint.rules.code.edits import fix_of, in_test, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
+from devlint.rules.transfers.destination import destination, is_like_another, target_of
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
 from devlint.source.syntax import walk
@@ -113,7 +113,7 @@ class CreateThenMove(Rule):
         if meant or not _goes_away(site):
             return
         yield Report(
-            _message(made, site, self._goal(site)),
+            _message(made, site, destination(self.source, site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
             severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
             steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
@@ -138,26 +138,10 @@ class CreateThenMove(Rule):
             fix=fix_of(f"Create with `device={goal}`", edit),
         )
 
-    def _target(self, site: Transfer) -> str:
-        """The name of what the move goes to; empty where it has none, or a long one."""
-        node = site.target_node
-        return short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
-
-    def _goal(self, site: Transfer) -> str:
-        """Where the move goes, in the words of the code."""
-        text = self._target(site)
-        if not text:
-            return str(site.target)
-        if _is_like_another(site):
-            return f"the device of `{text}`"
-        # what a device is called elsewhere, such as in the constructor, says nothing here
-        said = site.target is not None and site.target.kind is Kind.SYMBOL and site.target.role is Role.DEVICE
-        return f"`{text}`" if text.endswith("device") or (said and site.plain) else str(site.target)
-
     def _spelled(self, site: Transfer) -> str:
         """The device that the move names, as it may be named where the tensor is created."""
-        text = self._target(site)
-        if text and _is_like_another(site):
+        text = target_of(self.source, site)
+        if text and is_like_another(site):
             return f"{text}.device, dtype={text}.dtype"
         return text if site.plain and text else "..."
 
@@ -253,13 +237,6 @@ def _goes_away(site: Transfer) -> bool:
     # whatever it belongs to, the device of something is one
     named = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
     return site.target.accelerates() is not False if site.target.known else named
-
-
-def _is_like_another(site: Transfer) -> bool:
-    """Whether a move takes a tensor, and goes to its device and its dtype."""
-    call = site.node
-    alone = isinstance(call, ast.Call) and len(call.args) == 1 and keyword_of(call, "dtype") is None
-    return alone and not site.plain
 
 
 def _needed(made: Creation) -> bool:

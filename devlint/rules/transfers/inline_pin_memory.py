@@ -6,6 +6,7 @@ from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import receiver
 from devlint.rules.code.edits import fix_of, quoted, without_last
+from devlint.rules.transfers.destination import destination
 from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites.transfers import Transfer
 
@@ -46,6 +47,7 @@ class InlinePinMemory(Rule):
     """
 
     code = "DVL206"
+    default = False
     severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
     proof = proof.Traces(left=(proof.PIN,), confirm=(proof.PIN,))
@@ -57,9 +59,9 @@ class InlinePinMemory(Rule):
         pinned = receiver(site.value.node)
         if pinned is None or site.target is None or not site.target.known or site.target.kind is Kind.CPU:
             return
-        what = quoted(self.source.segment(pinned), "the tensor")
+        what, there = quoted(self.source.segment(pinned), "the tensor"), destination(self.source, site)
         yield Report(
-            f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
+            f"{what} is copied into pinned memory for a single copy to {there}, which costs more than it gains",
             label="two copies instead of one",
             help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",
             fix=fix_of("Remove `.pin_memory()`", without_last(self.source, site.value.node)),

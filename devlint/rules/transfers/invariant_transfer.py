@@ -6,6 +6,7 @@ from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test, quoted, short
 from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
+from devlint.rules.transfers.destination import destination
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
 
@@ -84,7 +85,7 @@ class InvariantTransferInLoop(Rule):
             yield self._in_the_loop(site)
         elif site.kept is not None:
             text = short(site.value.text, "the tensor")
-            calls = f"every call of `{site.scope.function}()` copies it to {site.target}"
+            calls = f"every call of `{site.scope.function}()` copies it to {destination(self.source, site)}"
             yield Report(
                 f"`{text}` stays on the CPU, so that {calls}",
                 label="the same copy each time",
@@ -98,7 +99,7 @@ class InvariantTransferInLoop(Rule):
         unchanged = "had not changed" if site.measured is not None else "does not change"
         when = "step" if site.measured is not None or site.scope.step else "round of the loop"
         return Report(
-            f"{what} {unchanged}, but is copied to {site.target} again in every {when}",
+            f"{what} {unchanged}, but is copied to {destination(self.source, site)} again in every {when}",
             label="the same copy each time",
             steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",

@@ -8,10 +8,13 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at, method_of
 from devlint.rules.code.edits import fix_of, quoted, short, without_call, without_last
+from devlint.rules.transfers.destination import destination
 from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
+_COVERED = ("DVL601",)
+"""What goes away with the call."""
 _PLACED = (Act.CREATED, Act.MOVED)
 
 
@@ -76,16 +79,17 @@ class RedundantMove(Rule):
             return
         if _round_trip(site):
             yield Report(
-                f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
+                f"the value goes to {destination(self.source, site)} by way of the CPU: one copy there, and one back",
                 label="a round trip through host memory",
                 severity=None if site.repeated else Severity.INFO,
                 help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
                 fix=fix_of("Remove `.cpu()`", without_last(self.source, site.value.node), safe=True),
+                covers=_COVERED,
             )
             return
         if self._moved_just_before(site):
             yield Report(
-                f"`{short(site.value.text, 'the value')}` has just been moved to {site.target}: "
+                f"`{short(site.value.text, 'the value')}` has just been moved to {destination(self.source, site)}: "
                 f"`.{site.spelled}()` moves nothing",
                 label="moved there before",
                 severity=Severity.INFO,
@@ -93,6 +97,7 @@ class RedundantMove(Rule):
                 help="drop the call",
                 # a type of another library may do more
                 fix=self._fix(site, safe=False),
+                covers=_COVERED,
             )
             return
         # the batches of a loader are surely somewhere, whatever their type
@@ -106,15 +111,16 @@ class RedundantMove(Rule):
         # the code moves one value to where another one is, or to the CPU, in case it is not there
         beside = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
         careful = site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
-        what = quoted(site.value.text, f"the {site.kind or 'value'}")
+        what, there = quoted(site.value.text, f"the {site.kind or 'value'}"), destination(self.source, site)
         yield Report(
-            f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
-            label=f"already on {site.target}",
+            f"{what} is already on {there}: `.{site.spelled}()` returns its input and moves nothing",
+            label=f"already on {there}",
             severity=None if site.repeated and not careful else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             # what was so in one run need not be so in the next
             fix=self._fix(site, safe=site.measured is None),
+            covers=_COVERED,
         )
 
     def _moved_just_before(self, site: Transfer) -> bool:

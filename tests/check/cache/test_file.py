@@ -349,8 +349,11 @@ def test_a_finding_comes_back_as_it_was() -> None:
     (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
     for part in (finding, span, places[0], fix, fix.edits[0], finding.context):
         for field in fields(part):
-            # a field that is new has to be kept, too; evidence is only added to what a run has found
-            assert field.name == "evidence" or getattr(part, field.name) != field.default, field.name
+            # a field that is new has to be kept, too; evidence is only added to what a run has found, and what tells
+            # which findings are one has done so before they are kept
+            assert field.name in ("evidence", "cause", "covers") or getattr(part, field.name) != field.default, (
+                field.name
+            )
     for field in fields(finding):
         assert getattr(again, field.name) == getattr(finding, field.name)
 

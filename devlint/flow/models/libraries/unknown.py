@@ -50,7 +50,7 @@ def told(frame: Frame, call: Call, path: str, row: Row | None = None) -> None:
     """Observers hear of a call of another library, and of the devices that it is given."""
     for observer in events.heard(frame, "on_unfollowed_call"):
         observer.on_unfollowed_call(frame, call, path, row)
-    api_use.devices(frame, call)
+    api_use.devices(frame, call, known=row is not None)
 
 
 class _Anything(ObjectModel):

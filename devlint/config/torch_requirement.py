@@ -1,0 +1,247 @@
+"""The torch that a project requires: the oldest release that its own files allow, and which of them says so."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch, translate
+from typing import Any
+
+from devlint.source.files import content
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Release = tuple[int, int]
+Table = dict[str, Any]
+_NAMES = frozenset({"torch", "pytorch"})
+"""What torch is called in the package index, and by conda."""
+_LAST_MINOR = {0: 4, 1: 13}
+"""The last minor release of each major one that gets no more."""
+_MENTION = re.compile(rb"torch", re.IGNORECASE)
+_ROOTS = (".git", ".hg", ".svn")
+_MOST_INCLUDED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TorchRequirement:
+    """The oldest torch that a declaration allows: the declaration as it stands there, and its file."""
+
+    release: Release
+    text: str
+    file: str
+
+
+def nearest(directory: str, known: dict[str, TorchRequirement | None]) -> TorchRequirement | None:
+    """What the files of an absolute directory require of torch, or else those of the nearest one above it.
+
+    The search ends where a repository begins: what lies around it is somebody else's.  ``known`` keeps what was found.
+    """
+    if directory not in known:
+        found, parent = declared(directory), os.path.dirname(directory)
+        outermost = parent == directory or any(os.path.lexists(os.path.join(directory, name)) for name in _ROOTS)
+        known[directory] = found if found is not None or outermost else nearest(parent, known)
+    return known[directory]
+
+
+def may_declare(names: Iterable[str]) -> bool:
+    """Whether a directory that has files of such names may differ from the one above it in what it requires."""
+    return any(name in _ROOTS or name == "requirements" or _FILE.fullmatch(name) for name in names)
+
+
+def declared(directory: str) -> TorchRequirement | None:
+    """What the files of one directory require: of the first kind of file that has a bound for torch."""
+    try:
+        names = sorted(os.listdir(directory))
+        if "requirements" in names and os.path.isdir(folder := os.path.join(directory, "requirements")):
+            names += [f"requirements/{name}" for name in sorted(os.listdir(folder))]
+    except OSError:
+        return None
+    for pattern, read in _READERS.items():
+        files = [os.path.join(directory, name) for name in names if fnmatch(name, pattern)]
+        found = [one for file in files for one in _of_file(file, read)]
+        if found:
+            return min(found, key=lambda one: one.release)
+    return None
+
+
+def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[TorchRequirement]:
+    """The bounds of one file; none of one that cannot be read: whoever uses it will say what is wrong with it."""
+    try:
+        data = content(file) if os.path.isfile(file) else b""
+        texts = list(read(file, data)) if _MENTION.search(data) or read is _requirements else []
+    except (OSError, ValueError, SyntaxError, RecursionError, configparser.Error):
+        return []
+    found = ((oldest(text), text) for text in texts)
+    return [TorchRequirement(release, text.strip(), file) for release, text in found if release is not None]
+
+
+# -- one declaration ---------------------------------------------------------------------------------------------------
+
+_DECLARATION = re.compile(r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?")
+_WHEEL = re.compile(r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl")
+_BUILD = re.compile(r"(?<=[\w*])=[\w.*]+")
+"""The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
+_BOUND = re.compile(
+    r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
+)
+
+
+def oldest(declaration: str) -> Release | None:
+    """The oldest torch that a requirement allows, as pip, Poetry or conda spell it; None if it is of something else,
+    or leaves that open."""
+    declaration = re.split(r"\s#|;", declaration.strip(), maxsplit=1)[0].strip()
+    if wheel := _WHEEL.search(declaration):
+        major, minor = wheel["version"].split(".")
+        return int(major), int(minor)
+    match = _DECLARATION.fullmatch(declaration)
+    if match is None or match["name"].lower() not in _NAMES or not match["bounds"]:
+        return None
+    return min((_oldest_of_all(way) for way in re.split(r"\|\|?", match["bounds"].strip("() "))), default=None) or None
+
+
+def _oldest_of_all(bounds: str) -> Release | tuple[()]:
+    """The oldest release that several bounds allow together; empty where they leave that open."""
+    least: list[Release] = []
+    most: list[Release] = []
+    for match in _BOUND.finditer(_BUILD.sub("", bounds)):
+        release = int(match["major"]), int(match["minor"] or 0)
+        if match["operator"] == "<" and not match["patch"].strip(".0*"):
+            most += _before(*release)
+        elif match["operator"] in ("<", "<="):
+            most.append(release)
+        elif match["operator"] != "!=":
+            least.append(release)
+    return max(least) if least else min(most, default=())
+
+
+def _before(major: int, minor: int) -> list[Release]:
+    """The last minor release before one, unless it has not been made yet."""
+    if minor:
+        return [(major, minor - 1)]
+    return [(major - 1, _LAST_MINOR[major - 1])] if major - 1 in _LAST_MINOR else []
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _pyproject(file: str, data: bytes) -> Iterator[str]:
+    """The dependencies of PEP 621, of groups (PEP 735), uv, PDM, Poetry and pixi; those of users before all others."""
+    document = tomllib.loads(data.decode("utf-8-sig"))
+    project, tool = _table(document, "project"), _table(document, "tool")
+    poetry, pixi = _table(tool, "poetry"), _table(tool, "pixi")
+    used = [*_listed(project.get("dependencies")), *_tabled(_table(poetry, "dependencies"))]
+    if any(oldest(text) for text in used):
+        return (yield from used)
+    groups = [_table(poetry, "dev-dependencies")]
+    groups += [_table(group, "dependencies") for group in _table(poetry, "group").values() if isinstance(group, dict)]
+    groups += [_table(pixi, "dependencies"), _table(pixi, "pypi-dependencies")]
+    lists = [_table(project, "optional-dependencies"), _table(document, "dependency-groups")]
+    lists += [_table(_table(tool, "pdm"), "dev-dependencies"), {"dev": _table(tool, "uv").get("dev-dependencies")}]
+    for group in groups:
+        yield from _tabled(group)
+    for table in lists:
+        for value in table.values():
+            yield from _listed(value)
+
+
+def _setup_cfg(file: str, data: bytes) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(data.decode("utf-8-sig"))
+    yield from parser.get("options", "install_requires", fallback="").splitlines()
+    if parser.has_section("options.extras_require"):
+        for _, value in parser.items("options.extras_require"):
+            yield from value.splitlines()
+
+
+def _setup_py(file: str, data: bytes) -> Iterator[str]:
+    """The literal requirements of a ``setup`` call, given there or by names."""
+    tree = ast.parse(data)
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "setup":
+            for keyword in call.keywords:
+                if keyword.arg in ("install_requires", "extras_require"):
+                    value = keyword.value
+                    value = named.get(value.id, value) if isinstance(value, ast.Name) else value
+                    yield from _texts(value)
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+def _requirements(file: str, data: bytes) -> Iterator[str]:
+    """The lines of a requirements file, and of those that it includes."""
+    files, seen = [(file, data)], {file}
+    for name, text in files:
+        for line in text.decode("utf-8-sig", "replace").splitlines():
+            yield line
+            included = re.match(r"\s*(?:-r|--requirement|-c|--constraint)[\s=]*([^\s#]+)", line)
+            path = os.path.join(os.path.dirname(name), included[1]) if included else ""
+            if path and path not in seen and len(seen) < _MOST_INCLUDED and os.path.isfile(path):
+                seen.add(path)
+                files.append((path, content(path)))
+
+
+def _environment(file: str, data: bytes) -> Iterator[str]:
+    import yaml
+
+    try:
+        document = yaml.safe_load(data)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    found = document.get("dependencies") if isinstance(document, dict) else None
+    for item in found if isinstance(found, list) else []:
+        yield from _listed(item.get("pip") if isinstance(item, dict) else [item])
+
+
+def _pipfile(file: str, data: bytes) -> Iterator[str]:
+    document = tomllib.loads(data.decode("utf-8-sig"))
+    for name in ("packages", "dev-packages"):
+        yield from _tabled(_table(document, name))
+
+
+def _table(parent: Table, key: str) -> Table:
+    value = parent.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _tabled(table: Table) -> Iterator[str]:
+    """Requirements that stand as ``torch = "^2.1"``, or as a table, or a list of tables, with a ``version``."""
+    for name, value in table.items():
+        for one in value if isinstance(value, list) else [value]:
+            bounds = one.get("version") if isinstance(one, dict) else one
+            if isinstance(bounds, str):
+                yield f"{name} {bounds}"
+
+
+_READERS: dict[str, Callable[[str, bytes], Iterable[str]]] = {
+    "pyproject.toml": _pyproject,
+    "setup.cfg": _setup_cfg,
+    "setup.py": _setup_py,
+    "*requirements*.txt": _requirements,
+    "environment*.y*ml": _environment,
+    "Pipfile": _pipfile,
+}
+"""By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
+_FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in _READERS))

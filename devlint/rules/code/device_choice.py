@@ -1,0 +1,25 @@
+"""How a device is chosen for whatever machine the code runs on, with the torch that the project allows."""
+
+from __future__ import annotations
+
+from devlint.rules.base import Rule
+
+_ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+_SINCE = (2, 7)
+"""The torch in which it can be asked for an accelerator that works."""
+_CUDA = '"cuda" if torch.cuda.is_available() else "cpu"'
+
+
+def knows_others(rule: Rule) -> bool:
+    """Whether the choice takes other accelerators than CUDA, too."""
+    return rule.can_name(_SINCE)
+
+
+def device_choice(rule: Rule) -> str:
+    """The expression that chooses a device: any accelerator where the project's torch knows which there is, or CUDA."""
+    return _ANY if knows_others(rule) else f"torch.device({_CUDA})"
+
+
+def since(rule: Rule) -> str:
+    """From which torch on the choice works, in brackets, where the project does not say which it needs."""
+    return "" if rule.target_torch is not None else f" (torch {_SINCE[0]}.{_SINCE[1]})"

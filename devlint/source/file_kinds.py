@@ -1,0 +1,59 @@
+"""Kinds of files by the conventions of the ecosystem: tests, notebooks, examples, other people's code.
+
+What something costs, or where else it could run, hardly matters in some of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OF_TESTS = ("_test.py", "_tests.py")
+"""How the names of files of tests end."""
+_FOLDERS = frozenset({"test", "tests"})
+"""The folders in which tests, and what helps them, are kept."""
+
+
+PATTERNS = {
+    "tests": ("test/", "tests/", "test_*.py", "*_test.py", "*_tests.py", "conftest.py"),
+    "notebooks": ("*.ipynb",),
+    "examples": ("example/", "examples/", "demo/", "demos/", "tutorial/", "tutorials/"),
+    "vendored": (
+        "vendor/", "vendors/", "vendored/", "_vendor/", "third_party/", "third-party/", "thirdparty/", "3rdparty/",
+        "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
+    ),
+}  # fmt: skip
+"""What each kind of files is called, as patterns of git's ignore files."""
+_VENDORED = frozenset(pattern.rstrip("/") for pattern in PATTERNS["vendored"])
+
+
+_TESTS = re.compile(r"^(?:import pytest\b|from torch\.autograd(?:\.gradcheck)? import .*\bgradcheck\b)", re.MULTILINE)
+"""What a file imports that is one of tests, whatever its name."""
+
+
+def is_test_file(filename: str, text: str = "") -> bool:
+    """Whether a file is one of tests, by name or ``text``: then the ``test`` of every :class:`Scope` in it holds."""
+    name = filename.replace("\\", "/").rpartition("/")[2]
+    named = name == "conftest.py" or name.endswith(_OF_TESTS) or (name.endswith(".py") and name.startswith("test_"))
+    return named or _TESTS.search(text) is not None
+
+
+def is_of_tests(filename: str, text: str = "") -> bool:
+    """Whether a file belongs to tests: it is one itself, or helps those in its folder, or in one around it."""
+    return not _FOLDERS.isdisjoint(_folders(filename)) or is_test_file(filename, text)
+
+
+def is_vendored(filename: str) -> bool:
+    """Whether a file is other people's code, of which a project keeps a copy."""
+    return any(folder.lower() in _VENDORED for folder in _folders(filename))
+
+
+def is_notebook(filename: str) -> bool:
+    """Whether a file is a Jupyter notebook."""
+    return filename.endswith(".ipynb")
+
+
+def _folders(filename: str) -> list[str]:
+    """The folders in which a file is; of an absolute path only the last, since the others need not be the project's."""
+    path = filename.replace("\\", "/")
+    folders = path.split("/")[:-1]
+    return folders if folders and folders[0] and path[1:2] != ":" else folders[-1:]

@@ -1,0 +1,160 @@
+"""The oldest torch that a project allows: what every kind of file says of it, and which file counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devlint.config.torch_requirement import declared, nearest, oldest
+
+WHEEL = "https://wheels.example/cu111/torch-1.9.0%2Bcu111-cp38-cp38-linux_x86_64.whl"
+
+
+@pytest.mark.parametrize(
+    ("declaration", "release"),
+    [
+        ("torch>=2.1", (2, 1)),
+        ("torch >= 2.1.2, < 3", (2, 1)),
+        ("torch==1.13.1+cu117", (1, 13)),
+        ("torch[opt]~=2.4.0", (2, 4)),
+        ("torch (>=2.0)", (2, 0)),
+        ("Torch===2.0.1", (2, 0)),
+        ("torch==2.*", (2, 0)),
+        ("torch>1.9 ; python_version < '3.12'", (1, 9)),
+        ("torch>=2.2  # the first with it", (2, 2)),
+        ("torch>=1.8,>=2.1", (2, 1)),
+        ("torch!=2.0.0,>=1.12", (1, 12)),
+        ("torch<2.1", (2, 0)),
+        ("torch<2.1.2", (2, 1)),
+        ("torch<=1.9.0", (1, 9)),
+        ("torch<2", (1, 13)),
+        (f"torch @ {WHEEL}", (1, 9)),
+        (WHEEL, (1, 9)),
+        ("torch ^2.3", (2, 3)),
+        ("torch ~1.10", (1, 10)),
+        ("torch 2.0.1", (2, 0)),
+        ("torch ^1.13 || ^2.0", (1, 13)),
+        ("pytorch=1.9.0=py3.8_cuda11.1", (1, 9)),
+        ("pytorch::pytorch>=2.0", (2, 0)),
+        ("conda-forge::pytorch 2.1.*", (2, 1)),
+    ],
+)
+def test_the_oldest_torch_that_is_allowed(declaration: str, release: tuple[int, int]) -> None:
+    assert oldest(declaration) == release
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "torch", "torch<3", "torch!=2.0.1", "torch *", "torchvision>=0.15", "torch-scatter==2.1", "pytorch-cuda=11.8",
+        "# torch>=2.1", "-r torch.txt", "torch @ git+https://code.example/torch", "torch ^2.1 || *",
+        "pytorch-lightning>=2.0", "",
+    ],
+)  # fmt: skip
+def test_what_says_nothing_of_the_oldest_torch(declaration: str) -> None:
+    assert oldest(declaration) is None
+
+
+FILES = {
+    "PEP 621": ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.1"]', (2, 1)),
+    "an extra": ("pyproject.toml", '[project.optional-dependencies]\ngpu = ["torch>=2.2"]', (2, 2)),
+    "a user's before a developer's": (
+        "pyproject.toml",
+        '[project]\ndependencies = ["torch>=2.3"]\n[dependency-groups]\ntest = ["torch==2.1.0"]',
+        (2, 3),
+    ),
+    "a group": ("pyproject.toml", '[dependency-groups]\ntest = ["torch>=2.4", {include-group = "x"}]', (2, 4)),
+    "uv": ("pyproject.toml", '[tool.uv]\ndev-dependencies = ["torch==2.5.1"]', (2, 5)),
+    "PDM": ("pyproject.toml", '[tool.pdm.dev-dependencies]\ntest = ["torch>=1.12"]', (1, 12)),
+    "Poetry": ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.10"\ntorch = "^2.0.1"', (2, 0)),
+    "Poetry, a table": ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = ">=1.11"}', (1, 11)),
+    "Poetry, several": (
+        "pyproject.toml",
+        '[tool.poetry.group.gpu.dependencies]\ntorch = [{version = "2.3.0", platform = "linux"}, {version = "2.2.0"}]',
+        (2, 2),
+    ),
+    "pixi": ("pyproject.toml", '[tool.pixi.dependencies]\npytorch = ">=2.4,<3"', (2, 4)),
+    "setup.cfg": ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch>=1.10", (1, 10)),
+    "an extra of setup.cfg": ("setup.cfg", "[options.extras_require]\nall =\n    torch>=1.7", (1, 7)),
+    "setup.py": ("setup.py", "import setuptools\nsetuptools.setup(install_requires=['torch>=1.6'])", (1, 6)),
+    "setup.py with a name": ("setup.py", "NEEDED = ['torch>=1.8']\nsetup(install_requires=NEEDED)", (1, 8)),
+    "requirements": ("requirements.txt", "--extra-index-url https://wheels.example\nnumpy\ntorch==1.9.0\n", (1, 9)),
+    "requirements of some": ("requirements-gpu.txt", "torch>=2.0\n", (2, 0)),
+    "a folder of requirements": ("requirements/base.txt", "torch>=2.0\n", (2, 0)),
+    "conda": ("environment.yml", "dependencies:\n  - python=3.8\n  - pytorch=1.9.0\n", (1, 9)),
+    "pip in conda": ("environment.yaml", "dependencies:\n  - pip:\n    - torch==1.12.1\n", (1, 12)),
+    "Pipfile": ("Pipfile", '[packages]\ntorch = "==2.0.1"\n[dev-packages]\npytest = "*"', (2, 0)),
+}  # fmt: skip
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("name", "text", "release"), FILES.values(), ids=FILES)
+def test_each_kind_of_file(tmp_path: Path, name: str, text: str, release: tuple[int, int]) -> None:
+    path = write(tmp_path, name, text)
+    found = declared(str(tmp_path))
+    assert found is not None
+    assert (found.release, found.file) == (release, path)
+
+
+def test_a_file_may_include_another(tmp_path: Path) -> None:
+    write(tmp_path, "requirements.txt", "-r all/base.txt\n")
+    write(tmp_path, "all/base.txt", "-r ../requirements.txt\ntorch>=1.13  # here\n")
+    found = declared(str(tmp_path))
+    assert found is not None
+    assert found.release == (1, 13)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "torch = ["),
+        ("setup.py", "setup(install_requires=open('torch.txt').read()"),
+        ("setup.cfg", "torch"),
+        ("environment.yml", "torch: ["),
+        ("environment.yml", "[torch]"),
+        ("pyproject.toml", 'project = "torch"'),
+        ("pyproject.toml", '[project]\ndependencies = "torch>=2.0"'),
+        ("requirements.txt", "-r .\n-r nowhere.txt\ntorch\n"),
+    ],
+)
+def test_a_file_that_says_nothing_clear(tmp_path: Path, name: str, text: str) -> None:
+    write(tmp_path, name, text)
+    assert declared(str(tmp_path)) is None
+
+
+def test_setup_py_is_not_run(tmp_path: Path) -> None:
+    write(tmp_path, "setup.py", f"open({str(tmp_path / 'run')!r}, 'w')\nsetup(install_requires=['torch>=2.0'])")
+    assert declared(str(tmp_path)) is not None
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_package_comes_before_what_somebody_installs_for_it(tmp_path: Path) -> None:
+    write(tmp_path, "requirements.txt", "torch==2.6.0")
+    write(tmp_path, "pyproject.toml", '[project]\ndependencies = ["torch>=2.1"]')
+    found = nearest(str(tmp_path), {})
+    assert found is not None
+    assert found.text == "torch>=2.1"
+
+
+def test_the_nearest_one_counts(tmp_path: Path) -> None:
+    (tmp_path / "examples/gan").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    write(tmp_path, "requirements.txt", "torch>=2.1")
+    write(tmp_path, "examples/requirements.txt", "torch==1.4")
+    releases = [nearest(str(tmp_path / name), {}) for name in ("examples/gan", "src")]
+    assert [found.release for found in releases if found] == [(1, 4), (2, 1)]
+
+
+def test_what_lies_around_a_repository_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "project/.git").mkdir(parents=True)
+    (tmp_path / "project/src").mkdir()
+    write(tmp_path, "requirements.txt", "torch==1.4")
+    assert nearest(str(tmp_path / "project/src"), {}) is None
+    assert nearest(str(tmp_path), {}) is not None

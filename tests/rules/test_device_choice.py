@@ -1,0 +1,52 @@
+"""What the help chooses a device by: what the project's torch has, and what cures the complaint."""
+
+from __future__ import annotations
+
+import pytest
+
+from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
+from devlint.finding import Finding
+
+HEAD = "import torch\nfrom torch import nn\n"
+CALL = HEAD + "def f(x):\n    return x.cuda()\n"
+GUARDED = HEAD + "def f(x):\n    if torch.cuda.is_available():\n        x = x.cuda()\n    return x\n"
+LITERAL = HEAD + 'def f(n):\n    return torch.zeros(n, device="cuda")\n'
+SELECTED = (RuleLayer(("DVL601", "DVL602")),)
+ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+CUDA = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+
+
+def found(text: str, torch: tuple[int, int] | None = None, layers: tuple[RuleLayer, ...] = ()) -> list[Finding]:
+    return check_source(text, config=Config(rule_layers=layers, target_torch=torch))
+
+
+@pytest.mark.parametrize("text", [CALL, LITERAL])
+@pytest.mark.parametrize(
+    ("torch", "chosen", "others"),
+    [(None, f"`device = {ANY}` (torch 2.7),", True), ((2, 7), f"`device = {ANY}`,", True), ((2, 6), CUDA, False)],
+)
+def test_the_choice_is_what_the_torch_has_and_the_complaint_what_it_cures(
+    text: str, torch: tuple[int, int] | None, chosen: str, others: bool
+) -> None:
+    (finding,) = found(text, torch)
+    assert chosen in finding.help
+    assert ("MPS" in finding.message) is others
+
+
+def test_a_guarded_call_is_told_of_to_those_who_ask_if_there_is_a_cure() -> None:
+    assert found(GUARDED) == []
+    (finding,) = found(GUARDED, None, SELECTED)
+    assert ANY in finding.help
+    # the code does already what could be advised
+    assert found(GUARDED, (2, 1), SELECTED) == []
+    (finding,) = found(GUARDED.replace("f(x)", "f(x, y: torch.Tensor)"), (2, 1))
+    assert finding.help == "use `.to(y.device)`"
+
+
+def test_nobody_knows_what_becomes_of_an_argument_of_another_library() -> None:
+    text = HEAD + 'from plugins import Precision\n\nplugin = Precision(16, device="cuda")\n'
+    assert found(text) == []
+    (finding,) = found(text, None, SELECTED)
+    assert finding.help == 'choose what the machine has: `"cuda" if torch.cuda.is_available() else "cpu"`'
+    assert finding.fix is None
