@@ -41,6 +41,7 @@ def test_the_base_is_small_and_has_no_torch(project: dict[str, Any]) -> None:
         "libcst",
         "msgspec",
         "pathspec",
+        "pyyaml",
         "rich",
         "tomli",
     }

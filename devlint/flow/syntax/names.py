@@ -105,8 +105,36 @@ def chains(*roots: ast.AST) -> set[str]:
 
 
 def code(node: ast.AST) -> str:
-    """The code of a node in one form: ``ast.unparse``, which is slow for what is only a name."""
-    return (dotted(node) if isinstance(node, ast.expr) else "") or ast.unparse(node)
+    """The code of a node in one form: ``ast.unparse``, in a tenth of its time for what is plain."""
+    return _plain(node) or ast.unparse(node)
+
+
+def abbreviated(node: ast.AST) -> str:
+    """An expression without its arguments, ``torch.full(...)``; empty if it is more than names, calls and items."""
+    return _plain(node, brief=True)
+
+
+def _plain(node: ast.AST, brief: bool = False) -> str:
+    """The code of names, literals, calls and items, without arguments if ``brief``; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner, rest = node.value, f".{node.attr}"
+    elif isinstance(node, ast.Call):
+        keywords = [(keyword.arg, _plain(keyword.value)) for keyword in node.keywords if not brief]
+        given = [*map(_plain, node.args), *(name and value and f"{name}={value}" for name, value in keywords)]
+        inner, rest = node.func, f"({', '.join(map(str, given))})" if all(given) else ""
+        if brief:
+            rest = "(...)" if node.args or node.keywords else "()"
+    elif isinstance(node, ast.Subscript):
+        index = "..." if brief else _plain(node.slice)
+        inner, rest = node.value, index and f"[{index}]"
+    elif isinstance(node, ast.Constant) and node.kind is None and not brief:
+        return repr(node.value) if node.value is None or type(node.value) in (int, bool, str) else ""
+    else:
+        return ""
+    value = "" if isinstance(inner, ast.Constant) else _plain(inner, brief)
+    return value and rest and f"{value}{rest}"
 
 
 def spelled(node: ast.AST) -> str:
@@ -116,21 +144,6 @@ def spelled(node: ast.AST) -> str:
     except (ValueError, RecursionError):
         return "..."
     return text if len(text) <= 60 else abbreviated(node) or f"{text[:57]}..."
-
-
-def abbreviated(node: ast.AST) -> str:
-    """An expression without its arguments, ``torch.full(...)``; empty if it is more than names, calls and items."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        value, rest = abbreviated(node.value), f".{node.attr}"
-    elif isinstance(node, ast.Call):
-        value, rest = abbreviated(node.func), "(...)" if node.args or node.keywords else "()"
-    elif isinstance(node, ast.Subscript):
-        value, rest = abbreviated(node.value), "[...]"
-    else:
-        return ""
-    return value and f"{value}{rest}"
 
 
 @functools.lru_cache(maxsize=8192)

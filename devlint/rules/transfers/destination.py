@@ -18,9 +18,9 @@ def target_of(source: Source, site: Transfer) -> str:
 
 
 def destination(source: Source, site: Transfer) -> str:
-    """Where the move goes: the device as the code names it there, or else what is known of it."""
+    """Where the move goes: the device as the code names it there, or else what is known of it, or was observed."""
     text = target_of(source, site)
-    if not text:
+    if not text or site.measured is not None:
         return str(site.target)
     if is_like_another(site):
         return f"the device of `{text}`"
