@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import configparser
 import os
 import re
 import sys
@@ -77,7 +76,7 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
     try:
         data = content(file) if os.path.isfile(file) else b""
         texts = list(read(file, data)) if _MENTION.search(data) or read is _requirements else []
-    except (OSError, ValueError, SyntaxError, RecursionError, configparser.Error):
+    except (OSError, ValueError, SyntaxError, RecursionError):
         return []
     found = ((oldest(text), text) for text in texts)
     return [TorchRequirement(release, text.strip(), file) for release, text in found if release is not None]
@@ -153,8 +152,13 @@ def _pyproject(file: str, data: bytes) -> Iterator[str]:
 
 
 def _setup_cfg(file: str, data: bytes) -> Iterator[str]:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(data.decode("utf-8-sig"))
+    try:
+        parser.read_string(data.decode("utf-8-sig"))
+    except configparser.Error as error:
+        raise ValueError(str(error)) from error
     yield from parser.get("options", "install_requires", fallback="").splitlines()
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):

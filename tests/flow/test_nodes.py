@@ -47,3 +47,10 @@ def test_a_tree_contains_its_own_nodes_and_no_others() -> None:
         contained = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
         assert all(nodes.holds(tree, node) for node in contained)
         assert not any(nodes.holds(twin, node) for node in contained)
+
+
+@pytest.mark.parametrize(
+    ("text", "brief"), [("f(x)[0].y()", "f(...)[...].y()"), ("x.y", "x.y"), ("(a + b).c", ""), ("f(a + b)", "f(...)")]
+)
+def test_a_call_is_abbreviated_to_what_it_calls(text: str, brief: str) -> None:
+    assert names.abbreviated(ast.parse(text, mode="eval").body) == brief

@@ -15,7 +15,7 @@ from typing import ClassVar
 from devlint.device import Device
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor
@@ -152,14 +152,20 @@ class Observer(Component):
 
 def heard(frame: Frame, event: str) -> list[Observer]:
     """Who hears of an event in a frame."""
-    audience = frame.interpreter.audience[frame.inlined]
-    try:
-        found: list[Observer] = audience[event]
-    except KeyError:
-        interpreter = frame.interpreter
-        kinds = _hearing(interpreter.observers, event, bool(interpreter.muted), frame.inlined)
-        found = audience[event] = [interpreter.component(kind) for kind in kinds]
-    return found
+    return frame.interpreter.audience[frame.inlined][event]
+
+
+class Hearers(dict[str, list[Observer]]):
+    """The observers of each event in an interpreter, found when it first happens."""
+
+    def __init__(self, interpreter: Interpreter, quiet: bool, inlined: bool) -> None:
+        super().__init__()
+        self._interpreter, self._quiet, self._inlined = interpreter, quiet, inlined
+
+    def __missing__(self, event: str) -> list[Observer]:
+        kinds = _hearing(self._interpreter.observers, event, self._quiet, self._inlined)
+        found = self[event] = [self._interpreter.component(kind) for kind in kinds]
+        return found
 
 
 @cache

@@ -137,15 +137,19 @@ class Interpreter(ABC):
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self.observers = observers
-        self._audiences: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (({}, {}), ({}, {}))
+        self._audiences = tuple((self.hearers(quiet, False), self.hearers(quiet, True)) for quiet in (False, True))
         self.audience = self._audiences[min(self.muted, 1)]
-        """Who hears of an event now, as :func:`events.heard` knows: where a function runs alone, and for a caller."""
+        """Who hears of each event now: where a function runs alone, and where it does for a caller."""
         self.components: dict[type[Component], Any] = {}
         self._loops: dict[ast.AST, LoopText] = {}
         self._spelled: dict[ast.AST, str] = {}
         self._quiet = Quiet(self)
         self.kept: list[Frame] = []
         """The frames that are known to what is defined in them."""
+
+    @abstractmethod
+    def hearers(self, quiet: bool, inlined: bool) -> dict[str, list[Any]]:
+        """The observers of each event, found when it first happens: in silence or not, for a caller or not."""
 
     def component(self, kind: type[Part]) -> Part:
         """The state that a model or an observer has here."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from devlint import device
 from devlint.device import Role
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
@@ -86,6 +88,10 @@ class Engine(Interpreter):
             self.index.trigger_calls(imports.worth_calling(text))
             if self.catalog.stated:
                 self.index.trigger_calls(imports.stated_calls(text))
+
+    def hearers(self, quiet: bool, inlined: bool) -> dict[str, list[Any]]:
+        """The observers of each event, found when it first happens."""
+        return events.Hearers(self, quiet, inlined)
 
     @property
     def globals(self) -> dict[str, Value]:

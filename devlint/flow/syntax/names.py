@@ -127,7 +127,10 @@ def _plain(node: ast.AST, brief: bool = False) -> str:
         if brief:
             rest = "(...)" if node.args or node.keywords else "()"
     elif isinstance(node, ast.Subscript):
-        index = "..." if brief else _plain(node.slice)
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = ["..."] if brief else [_plain(item) for item in items]
+        # of one item or none, a tuple needs a comma or brackets
+        index = ", ".join(parts) if all(parts) and (len(parts) > 1 or brief or items == [node.slice]) else ""
         inner, rest = node.value, index and f"[{index}]"
     elif isinstance(node, ast.Constant) and node.kind is None and not brief:
         return repr(node.value) if node.value is None or type(node.value) in (int, bool, str) else ""

@@ -6,7 +6,7 @@ A line stays a line, and what is Python in it stays in its columns.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from devlint.source.text import ParseFailure, split_lines
@@ -182,4 +182,6 @@ def _failure(text: str) -> ParseFailure | None:
     if "\0" in text:
         return ParseFailure("the cell contains a NUL byte", text.count("\n", 0, text.index("\0")) + 1, 1)
     found = tree_of(text)
-    return replace(found, row=min(found.row, len(split_lines(text)))) if isinstance(found, ParseFailure) else None
+    if not isinstance(found, ParseFailure):
+        return None
+    return ParseFailure(found.message, min(found.row, len(split_lines(text))), found.column)

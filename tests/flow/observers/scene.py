@@ -15,7 +15,7 @@ import pytest
 from devlint._about import is_compiled
 from devlint.device import IMPLIED_CPU, Device, Role, accelerator, symbol
 from devlint.flow.core.call import Call, Loop
-from devlint.flow.core.events import Observer, heard
+from devlint.flow.core.events import Hearers, Observer, heard
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.objects import Class, Function
@@ -53,6 +53,9 @@ class Scene(Interpreter):
         self.values: dict[str, Value] = {}
         """What expressions are worth, by their text."""
         self.told: list[Site] = []
+
+    def hearers(self, quiet: bool, inlined: bool) -> Hearers:
+        return Hearers(self, quiet, inlined)
 
     # -- what a test asks ---------------------------------------------------------------------------------------------
 
