@@ -418,3 +418,17 @@ def test_advice_names_nothing_that_only_another_function_knows() -> None:
     """Seen in sbi."""
     (found,) = [found for found in check_source(CODES) if found.code == "DVL103"]
     assert found.help == "create it on the module's device, such as `next(self.parameters()).device`"
+
+
+def test_a_fix_names_the_device_of_what_is_met_and_of_no_other_tensor_at_hand() -> None:
+    code = """
+import torch
+
+def noisy(images: torch.Tensor):
+    x = images.to("cuda" if torch.cuda.is_available() else "cpu")
+    return x * torch.randn(8, 4)
+"""
+    (finding,) = (found for found in check_source(code) if found.code in ("DVL101", "DVL103"))
+    assert finding.help == "create it there: `torch.randn(..., device=x.device)`"
+    assert finding.fix is not None
+    assert [edit.content for edit in finding.fix.edits] == ["torch.randn(8, 4, device=x.device)"]

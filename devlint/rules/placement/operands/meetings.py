@@ -109,10 +109,11 @@ def beside(operand: Operand, scope: Scope) -> str:
         return device.text if _PATH.fullmatch(device.text) else ""
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
-    if isinstance(operand.node, ast.Name) and all(leaf.role is Role.INPUT for leaf in device.leaves()):
-        # with which of the arguments it is only the tensor itself can say
+    if isinstance(operand.node, ast.Name) and operand.role != MODULE:
+        # where it was put, only the tensor itself can say, and none of the others at hand
         return f"{operand.node.id}.device"
-    return scope.devices[0] if scope.devices else ""
+    chosen = (text for text in scope.devices if "." not in text or text.startswith("self."))
+    return next(chosen, "")
 
 
 def mere(device: Device) -> bool:
