@@ -15,9 +15,11 @@ import functools
 
 from devlint import device
 from devlint.device import ITEMS, Condition, Device, Kind, LoopRound
+from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
+from devlint.flow.catalog.creation import is_legacy
 from devlint.flow.domain import provenance
 from devlint.flow.domain.objects import Module, Stateful, is_host
-from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, placement
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, TensorType, as_tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.immutable import replace
 
@@ -49,7 +51,20 @@ def join(first: Value, second: Value, guard: Condition) -> Value:
     if one_place is not None and two_place is not None:
         form = _form(first) if _form(first) == _form(second) else ""
         return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), form=form)
+    one_place, two_place = type_place(first), type_place(second)
+    if one_place is not None and two_place is not None:
+        return TensorType(device.choice(guard, one_place, two_place))
     return _join_containers(first, second, guard)
+
+
+def type_place(value: Value | None) -> Device | None:
+    """Where the tensors of a legacy tensor type are, ``None`` where the value is no such type."""
+    if isinstance(value, TensorType):
+        return value.device
+    name = value.path if isinstance(value, Named) else value.value if isinstance(value, Const) else None
+    if not isinstance(name, str):
+        return None
+    return device.accelerator("cuda") if CUDA_TENSOR_TYPE.fullmatch(name) else device.CPU if is_legacy(name) else None
 
 
 def _join_containers(first: Value, second: Value, guard: Condition) -> Value:

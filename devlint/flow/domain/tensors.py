@@ -104,6 +104,13 @@ class DeviceValue(Value):
         return self.form in ("tensor", "made")
 
 
+@immutable(frozen=True, slots=True)
+class TensorType(Value):
+    """One of several legacy tensor types, such as ``torch.cuda.FloatTensor``, which have their tensors in one place."""
+
+    device: Device
+
+
 PLACED = frozenset({Tensor, DeviceValue, Batches})
 """What has a device."""
 

@@ -55,7 +55,7 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
             value = slot.unknown
             if slot.default is not None:
                 api_use.device(frame, slot.default, "parameter")
-        elif slot.unknown.hint == "tensor" and frame.interpreter.index.label:
+        elif slot.unknown.hint == "tensor" and (frame.interpreter.index.label or _is_strange(value)):
             value = _shown(value)
         env[slot.name] = value
     for rest in (arguments.vararg, arguments.kwarg):
@@ -63,8 +63,13 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
             env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
 
 
+def _is_strange(value: Value) -> bool:
+    """Whether nobody knows what it is, not even that it is an argument of the caller."""
+    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.role is Role.DEVICE)
+
+
 def _shown(value: Value) -> Value:
-    """What a call passes to a function of another file, the text of which shows that it takes a tensor."""
+    """What a call passes to a function the text of which shows that it takes a tensor."""
     if isinstance(value, Opaque) and not value.hint:
         return replace(value, hint="tensor")
     return replace(value, certain=True) if isinstance(value, Tensor) and not value.certain else value

@@ -255,8 +255,8 @@ def _moving_with(tensor: Tensor, *others: tuple[str, ast.AST]) -> Tensor:
 
 
 def _deciding(tensors: list[Tensor]) -> list[Tensor]:
-    """The operands that say where the result is: of those without dimensions, the ones that are not on the CPU."""
-    numbers = [tensor for tensor in tensors if tensor.many is False and surely_away(tensor.device)]
+    """The operands that say where the result is: of those without dimensions, the ones that may not be on the CPU."""
+    numbers = [t for t in tensors if t.many is False and (not t.device.known or surely_away(t.device))]
     return [*(tensor for tensor in tensors if tensor.many is not False), *numbers]
 
 

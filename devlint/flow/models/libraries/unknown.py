@@ -12,6 +12,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, KINDS, MODELS, ObjectModel
+from devlint.flow.domain.join import type_place
 from devlint.flow.domain.tensors import Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders, wrapped
@@ -105,6 +106,9 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     if node.attr in methods.MOVERS:
         return moves.move(frame, call, receiver, node)
     api_use.devices(frame, call)
+    if node.attr == "type" and type_place(call.argument(0, "dtype")) is not None:
+        # a tensor or a module
+        return replace(tensor_methods.typed(as_tensor(receiver), call), certain=False)
     frame.component(Loaders).hand_over(call.values(), node.attr)
     placed = _by_whom(frame, call, receiver, node)
     if placed is not None:

@@ -11,9 +11,9 @@ from devlint.flow.catalog.creation import CUDA_MODULES, CUDA_TYPES, DATA, FLAT, 
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.registry import MODELS
+from devlint.flow.core.registry import KINDS, MODELS, ObjectModel
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, is_definite, named_place
+from devlint.flow.domain.tensors import DeviceValue, Tensor, TensorType, as_tensor, is_definite, named_place
 from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
@@ -229,8 +229,24 @@ def _legacy(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _of_cuda(frame: Frame, call: Call, path: str) -> Value:
-    step = Step(call.node, "created on `cuda` here", Act.CREATED)
-    return Tensor(device.accelerator("cuda"), many=True, origin=Origin((step,)))
+    return _typed(call, device.accelerator("cuda"))
+
+
+def _typed(call: Call, place: Device) -> Tensor:
+    """The tensor that a legacy tensor type makes."""
+    step = Step(call.node, f"created on {place} here", Act.CREATED)
+    return Tensor(place, many=True, origin=Origin((step,)))
+
+
+class _TensorType(ObjectModel):
+    """A legacy tensor type that a condition has chosen."""
+
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        """The tensor that it makes."""
+        return _typed(call, value.device) if isinstance(value, TensorType) else None
+
+
+KINDS[TensorType] = _TensorType()
 
 
 MODELS.register(

@@ -11,7 +11,7 @@ from devlint.flow.catalog.accelerator_api import TENSOR_INDEX
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
-from devlint.flow.domain.join import items_of
+from devlint.flow.domain.join import items_of, type_place
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
@@ -54,7 +54,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "cpu-pinned":
         return replace(tensor, pinned=Step(call.node, "pinned here"))
     if entry.rule.startswith("mover"):
-        return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
+        return typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     kind = OperationKind.ACCUMULATOR if name == "copy_" else OperationKind.OPERANDS
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
@@ -91,18 +91,15 @@ def checked(operands: list[Met], entry: torch_table.Function) -> list[Met]:
     return [written(met) for met in operands] if entry.device_check == "ExactSame" else operands
 
 
-def _typed(tensor: Tensor, call: Call) -> Tensor:
+def typed(tensor: Tensor, call: Call) -> Tensor:
     """The result of ``.type(...)``: a dtype leaves the tensor where it is, a tensor type has a device of its own."""
     given = call.argument(0, "dtype")
-    text = given.value if isinstance(given, Const) else given.path if isinstance(given, Named) else None
-    if given is None:
+    place = type_place(given)
+    if given is None or (place is None and isinstance(given, (Const, Named))):
         return tensor
-    if not isinstance(text, str):
+    if place is None:
         return Tensor(device.UNKNOWN)
-    if not text.endswith("Tensor"):
-        return tensor
-    place = device.accelerator("cuda") if "cuda" in text else device.CPU
-    label = f"converted to a type of {'the CPU' if place is device.CPU else '`cuda`'} here"
+    label = f"converted to a type of {place} here"
     return Tensor(place, many=tensor.many, rank=tensor.rank, origin=Origin((Step(call.node, label),)))
 
 
