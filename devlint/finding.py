@@ -65,6 +65,16 @@ class Span:
     end_column: int
     cell: int = 0
 
+    @property
+    def start(self) -> tuple[int, int, int]:
+        """Where it begins, to be compared with others."""
+        return self.cell, self.row, self.column
+
+    @property
+    def end(self) -> tuple[int, int, int]:
+        """Where it ends."""
+        return self.cell, self.end_row, self.end_column
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -95,6 +105,11 @@ class Fix:
     message: str
     edits: tuple[Edit, ...]
     applicability: Applicability
+
+    def overlaps(self, other: Fix) -> bool:
+        """Whether different edits of the two touch the same text."""
+        pairs = ((one.span, two.span) for one in self.edits for two in other.edits if one != two)
+        return any(one.start < two.end and two.start < one.end for one, two in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure, Finding
 from devlint.report.wording import plural
+from devlint.rules.subsumption import summarized
 from devlint.streams import open_streams
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     result.findings = filters.new(result.findings)
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
+    result.findings = summarized(result.findings, result.checked)
     if not show(options, config, result, contents, known) or result.errors or result.unfixed:
         return EXIT_FAILED
     if options.diff:

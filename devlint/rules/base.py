@@ -36,7 +36,7 @@ class Report:
 
     ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
     ``asked`` says that it is only for those who select the rule themselves; ``node`` is what the report is about, if
-    that is not the site's. Reports without a fix that have one ``cause``, if that is not empty, become one finding.
+    that is not the site's. Reports with one ``cause``, if that is not empty, become one finding, whose fix mends all.
     ``covers`` are the codes of rules that have nothing to add about the same call.
     """
 

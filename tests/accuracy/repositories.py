@@ -46,24 +46,24 @@ REPOSITORIES = (
 )
 
 
-def unpack(repository: Repository, mirror: Path, folder: Path) -> None:
-    """Write the Python files of ``repository`` into ``folder``; a clone that lacks other files will do."""
+def unpack(repository: Repository, mirror: Path, folder: Path, suffixes: tuple[str, ...] = (".py",)) -> None:
+    """Write the files of ``repository`` with these suffixes into ``folder``; a clone that lacks others will do."""
     source = repository.git_directory(mirror)
     if not source.is_dir():
         clone = f"git clone --bare https://github.com/{repository.name} {source}"
         raise MirrorError(f"{repository.name} is not in the mirror; `{clone}` puts it there")
-    for path, content in _contents(source, _python_files(source, repository.commit)):
+    for path, content in _contents(source, _files(source, repository.commit, suffixes)):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
 
-def _python_files(directory: Path, commit: str) -> list[tuple[str, bytes]]:
-    """The Python files of a commit, links left out, each with the name of its blob."""
+def _files(directory: Path, commit: str, suffixes: tuple[str, ...]) -> list[tuple[str, bytes]]:
+    """The files of a commit that end so, links left out, each with the name of its blob."""
     found = []
     for entry in _git(directory, "ls-tree", "-r", "-z", commit).split(b"\0"):
         about, _, path = entry.partition(b"\t")
-        if about.startswith(b"100") and path.endswith(b".py"):
+        if about.startswith(b"100") and path.decode().endswith(suffixes):
             found.append((path.decode(), about.split()[2]))
     return found
 

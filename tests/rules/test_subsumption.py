@@ -7,6 +7,7 @@ import pytest
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Finding
+from devlint.rules.subsumption import summarized
 
 HEAD = "import torch\nfrom torch import nn\n"
 TWICE = HEAD + "def f(n):\n    x = torch.zeros(n).cuda()\n    return x.cuda()\n"
@@ -14,6 +15,16 @@ TWICE = HEAD + "def f(n):\n    x = torch.zeros(n).cuda()\n    return x.cuda()\n"
 
 def found(text: str, *codes: str) -> list[Finding]:
     return check_source(text, config=Config(rule_layers=(RuleLayer(codes),)))
+
+
+def reported(text: str, *codes: str) -> list[Finding]:
+    """What a run reports of a file: by default, or of the rules that are selected."""
+    config = Config(rule_layers=(RuleLayer(codes),)) if codes else Config()
+    return summarized(check_source(text, config=config), {"<string>": config})
+
+
+def also(finding: Finding) -> list[int]:
+    return [place.span.row for place in finding.related if place.label == "also here"]
 
 
 def told(text: str, *codes: str) -> list[tuple[str, int]]:
@@ -56,18 +67,77 @@ def train(loader, model, log, device):
 
 
 def test_a_value_that_is_read_three_times_in_a_step_is_one_finding() -> None:
-    (finding,) = found(READ.format(""), "DVL401")
-    assert (finding.span.row, [(place.span.row, place.label) for place in finding.related]) == (
-        8,
-        [(10, "also here"), (12, "also here")],
-    )
+    (finding,) = reported(READ.format(""), "DVL401")
+    assert (finding.span.row, also(finding)) == (8, [10, 12])
 
 
 def test_a_place_that_is_silenced_is_not_shown_beside_others() -> None:
-    (finding,) = found(READ.format("  # devlint: ignore[DVL401]"), "DVL401", "DVL901")
-    assert [place.span.row for place in finding.related] == [12]
+    (finding,) = reported(READ.format("  # devlint: ignore[DVL401]"), "DVL401", "DVL901")
+    assert also(finding) == [12]
+
+
+def test_who_silences_the_first_place_of_a_cause_silences_the_others() -> None:
+    silent = READ.format("").replace("log(loss.item())\n", "log(loss.item())  # devlint: ignore[DVL401]\n", 1)
+    assert reported(silent, "DVL401") == []
 
 
 def test_what_is_made_anew_in_between_is_another_value() -> None:
     anew = READ.format("").replace("work()\n        print", "loss = model(images.to(device)).sum()\n        print")
-    assert told(anew, "DVL401") == [("DVL401", 8), ("DVL401", 10), ("DVL401", 12)]
+    assert [(one.span.row, also(one)) for one in reported(anew, "DVL401")] == [(8, []), (10, []), (12, [])]
+
+
+LOADERS = (
+    HEAD
+    + """
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.zeros(8, 3))
+loaders = {"train": DataLoader(data, num_workers=2), "val": DataLoader(data, num_workers=2)}
+model = nn.Linear(3, 1).to("cuda")
+for phase in ("train", "val"):
+    for (images,) in loaders[phase]:
+        model(images.to("cuda"))
+"""
+)
+
+
+def test_loaders_whose_batches_are_copied_at_one_place_are_one_finding_with_one_fix() -> None:
+    alone = found(LOADERS, "DVL301")
+    (finding,) = reported(LOADERS, "DVL301")
+    assert len(alone) == 2
+    assert also(finding) == [6]
+    assert finding.fix is not None
+    assert sorted(edit.content for edit in finding.fix.edits) == [
+        "DataLoader(data, num_workers=2, pin_memory=True)",
+        "DataLoader(data, num_workers=2, pin_memory=True)",
+        'images.to("cuda", non_blocking=True)',
+    ]
+
+
+MADE = HEAD + "def f(n, device):\n    x = torch.zeros(n).to(device)\n    y = torch.{}(n).to(device)\n    return x, y\n"
+
+
+def test_hints_that_say_the_same_are_one_for_the_whole_file() -> None:
+    (finding,) = reported(MADE.format("zeros"))
+    assert (finding.code, finding.span.row, also(finding)) == ("DVL203", 4, [5])
+    assert finding.fix is not None
+    assert [edit.content for edit in finding.fix.edits if edit.content] == ["torch.zeros(n, device=device)"] * 2
+
+
+def test_hints_of_other_words_stay_alone() -> None:
+    assert [(one.span.row, also(one)) for one in reported(MADE.format("ones"))] == [(4, []), (5, [])]
+
+
+def test_who_selects_a_rule_has_each_of_its_hints() -> None:
+    assert [(one.span.row, also(one)) for one in reported(MADE.format("zeros"), "DVL203")] == [(4, []), (5, [])]
+
+
+def test_warnings_stay_alone() -> None:
+    twice = HEAD + "def f(x, y):\n    return x.cuda(), y.cuda()\ndef g(x, y):\n    return x.cuda()\n"
+    assert [(one.code, one.span.row) for one in reported(twice)] == [("DVL601", 4), ("DVL601", 4), ("DVL601", 6)]
+
+
+def test_a_fix_that_touches_the_same_text_waits_for_the_next_time() -> None:
+    nested = HEAD + "def f(n, device):\n    return torch.zeros(int(torch.zeros(n).to(device))).to(device)\n"
+    (finding,) = reported(nested)
+    assert also(finding) == [4]
+    assert finding.fix == found(nested, "DVL203")[0].fix

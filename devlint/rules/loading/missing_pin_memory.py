@@ -116,6 +116,8 @@ class MissingPinMemory(Rule):
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
             fix=self._fix(site, moves),
+            # loaders whose batches are copied at one place, as those of training and validation are one design
+            cause=" ".join(str(self.source.span(move.node)) for move in moves),
         )
 
     def _of_one_batch(self, move: Transfer) -> bool:
