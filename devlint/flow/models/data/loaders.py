@@ -18,7 +18,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import PARTIAL, Function, Instance, Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, tensor_away
-from devlint.flow.domain.values import UNKNOWN, Const, Sequence, Unknown, Value, is_literal
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Unknown, Value, is_literal
 from devlint.flow.models.data.datasets import SampleCode, note_draw
 from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
@@ -226,10 +226,7 @@ def _is_managed(frame: Frame) -> bool:
 
 def _custom(frame: Frame, call: Call) -> bool:
     """Whether code of the user makes the batches, so that their type or device may be anything."""
-    collate = call.argument(-1, "collate_fn")
-    if isinstance(collate, (Function, Instance)) or (isinstance(collate, Stateful) and collate.path == PARTIAL):
-        return True
-    if isinstance(call.keyword_nodes.get("collate_fn"), ast.Lambda):
+    if "collate_fn" in call.keyword_nodes and _is_own(frame, call.keyword_nodes["collate_fn"]):
         return True
     dataset = call.argument(0, "dataset")
     if isinstance(dataset, Stateful) and any(tensor_away(value) for value in dataset.tensors):
@@ -240,6 +237,23 @@ def _custom(frame: Frame, call: Call) -> bool:
     if any(tensor_away(value) for value in ARGUMENTS.of(frame.state.heap, dataset.oid) or ()):
         return True
     return any(_places(node) for node in dataset.cls.nodes)
+
+
+def _is_own(frame: Frame, node: ast.expr) -> bool:
+    """Whether a function is the project's own, or one of those that its name may stand for is."""
+    if isinstance(node, ast.IfExp):
+        return _is_own(frame, node.body) or _is_own(frame, node.orelse)
+    with frame.interpreter.quiet():
+        value = frame.evaluate(node)
+    if isinstance(value, (Function, Instance)) or (isinstance(value, Stateful) and value.path == PARTIAL):
+        return True
+    named = names.called(node) or names.dotted(node)
+    path = value.path if isinstance(value, Named) else frame.interpreter.index.resolve(named)
+    if isinstance(node, ast.Lambda) or ("." in path and frame.interpreter.imports.parameters(path)):
+        return True
+    assigned = (other for other in frame.inside if isinstance(other, ast.Assign) and isinstance(node, ast.Name))
+    bound = [other.value for other in assigned if any(names.is_name(target, named) for target in other.targets)]
+    return any(_is_own(frame, other) for other in bound if named not in names.inside(other))
 
 
 def _places(node: ast.AST) -> bool:
