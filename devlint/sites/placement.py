@@ -40,7 +40,7 @@ class OperationKind(enum.Enum):
 class Operation(Site):
     """An operation that needs its operands on one device.
 
-    ``sent`` says that the result is moved at once to where no operand is known to be.
+    ``sent`` says that the result is moved, at once if it is new, to where no operand is known to be.
     """
 
     operator: str

@@ -432,3 +432,18 @@ def noisy(images: torch.Tensor):
     assert finding.help == "create it there: `torch.randn(..., device=x.device)`"
     assert finding.fix is not None
     assert [edit.content for edit in finding.fix.edits] == ["torch.randn(8, 4, device=x.device)"]
+
+
+@pytest.mark.parametrize(("result", "stays"), [("out", True), ("torch.inverse(out).to(self.w.device)", False)])
+def test_what_is_moved_when_it_is_full_does_not_stay(result: str, stays: bool) -> None:
+    code = f"""
+import torch
+
+class Scene(torch.nn.Module):
+    def place(self, rows: torch.Tensor):
+        out = torch.zeros(4, 4)
+        out[:3] = rows * 2
+        return {result}
+"""
+    (finding,) = check(code, "DVL103")
+    assert finding.message.endswith("each write copies to the CPU" + ", and the result stays there" * stays)

@@ -17,7 +17,7 @@ from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Value
 from devlint.flow.program.type_hints import sent_later
-from devlint.flow.syntax import nodes
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import memory
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
@@ -158,8 +158,12 @@ def _reckoned(operand: Operand, value: Value) -> Operand:
 
 
 def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
-    """Whether a result is moved on at once to an accelerator, or what may be one, where no operand is known to be."""
+    """Whether a result is moved on to an accelerator, or what may be one, where no operand is known to be."""
     calls = frame.info.calls if frame.info is not None else ()
+    if isinstance(node, ast.Subscript):
+        # what is written into may be moved when it is full
+        moves = (call for call in calls if names.method(call) in ("to", "cuda") and call.lineno > node.lineno)
+        return any(names.root(node) in names.inside(call.func) for call in moves)
     move = next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.value is node), None)
     if move is None or not isinstance(move.func, ast.Attribute) or move.func.attr not in ("to", "cuda"):
         return False

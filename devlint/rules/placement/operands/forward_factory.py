@@ -16,7 +16,7 @@ _WORDS = {
     OperationKind.ACCUMULATOR: (
         "the result takes in",
         "takes in",
-        "each write copies to the CPU, and the result stays there",
+        "each write copies to the CPU",
     ),
     HintKind.ALTERNATIVE: (
         "on another path its place is taken by",
@@ -95,6 +95,8 @@ class ForwardFactoryWithoutDevice(Rule):
     def judge(self, site: Forward | Operation | Hint) -> Reports:
         """One report per creation that meets a caller's tensor at this place."""
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
+        if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR and not site.sent:
+            raises += ", and the result stays there"
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue

@@ -204,7 +204,7 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
     staged = isinstance(target.factory_node, ast.Call) and keyword_of(target.factory_node, "pin_memory") is not None
     # copy_ as a whole is how one copies between devices
     costly = site.scope.module and not value.derived and site.operator.startswith("[]")
-    if staged or (not costly and _cpu(value.device)):
+    if staged or _cpu(value.device):
         return None
     severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
