@@ -48,8 +48,10 @@ def show(options: Options, config: Config, result: Result, contents: Mapping[str
 
 
 def _show_report(options: Options, config: Config, result: Result, contents: Mapping[str, bytes], known: int) -> None:
+    from devlint.check.discovery.exclusion import kind_of
     from devlint.report.base import Report
-    from devlint.report.formats import render, statistics
+    from devlint.report.formats import render
+    from devlint.report.formats.counts import statistics
 
     stream = sys.stdout
     if options.fix and contents:
@@ -72,6 +74,7 @@ def _show_report(options: Options, config: Config, result: Result, contents: Map
         fail_on=config.fail_on,
         unfixed=result.unfixed,
         filed=filed,
+        kind_of=lambda filename: kind_of(filename, result.checked.get(filename, config)),
         run=options.evidence or "",
         links=not filed and shows_links(stream),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint.finding import Applicability, Finding, Severity, elsewhere, named
@@ -40,6 +40,8 @@ class Report:
     """Whether the report goes to a file, where nobody sees what stands on the standard error."""
     links: bool = False
     """Whether places are links, which a terminal can open."""
+    kind_of: Callable[[str], str] = lambda filename: ""
+    """The kind of files that a file is one of, by which the configuration can leave it out; empty if of none."""
     run: str = ""
     """The record of the run that was asked about the findings, empty if none was."""
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)

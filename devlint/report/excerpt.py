@@ -31,19 +31,20 @@ def diagnostic(
     finding: Finding,
     lines_of: Callable[[str], Sequence[str | None]],
     paint: Paint,
-    notes: Iterable[tuple[str, str]] = (),
+    notes: Iterable[tuple[str, str | list[str]]] = (),
     titled: bool = True,
 ) -> Iterator[str]:
     """Yield the lines of one finding: its message, the code with what is marked in it, and the notes below that.
 
-    ``lines_of`` gives the lines of a file, ``None`` where a line is not known.  A note is a title and its text.
+    ``lines_of`` gives the lines of a file, ``None`` where a line is not known.  A note is a title and its text, or
+    the lines of that as they are to be shown.
     """
     color = _COLORS[finding.severity]
     if titled:
         code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
         title = f"{finding.name}: " if finding.name else ""
-        first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
-        yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
+        top, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
+        yield f"{paint(color, top[: len(code)])}{paint(BOLD, top[len(code) :])}"
         yield from (paint(BOLD, f"    {line}") for line in more)
     files = list(excerpts(finding, lines_of))
     gutter = len(str(max((mark.row for *_, marks in files for mark in marks), default=finding.span.row)))
@@ -60,7 +61,11 @@ def diagnostic(
             yield bar
     for name, text in notes:
         indent = gutter + len(name) + 5
-        yield from paint.hanging(text, f"{paint(BLUE, ' ' * (gutter + 1) + '=')} {name}: ", " " * indent, indent)
+        first, rest = f"{paint(BLUE, ' ' * (gutter + 1) + '=')} {name}: ", " " * indent
+        if isinstance(text, str):
+            yield from paint.hanging(text, first, rest, indent)
+        else:
+            yield from (f"{rest if number else first}{line}" for number, line in enumerate(text))
 
 
 def excerpts(
@@ -142,6 +147,15 @@ def _window(line: str, marks: list[Mark], width: int) -> tuple[str, int]:
     offset = max(0, first - width // 2) if len(line) > width else 0
     text = line[offset : offset + width]
     return f"{'...' if offset else ''}{shown(text)}{'...' if offset + len(text) < len(line) else ''}", offset
+
+
+def trimmed(line: str, column: int, room: int | None) -> str:
+    """The part of a line around a column that fits, without what it is indented by."""
+    code = line.strip()
+    start = max(column - (len(line) - len(line.lstrip())), 0)
+    width = _WIDTH if room is None else min(_WIDTH, room)
+    # Room for the dots at both ends, as below.
+    return shown(code) if cells(code) <= width else _window(code, [Mark(0, start, start, "", True)], width - 6)[0]
 
 
 def _underline(line: str, mark: Mark, offset: int, width: int) -> tuple[str, int]:

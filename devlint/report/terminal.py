@@ -52,6 +52,7 @@ class Paint:
         """The text as a link to a file, where the terminal knows what that is."""
         if not self._links or filename == "-" or filename.startswith("<"):
             return text
+        filename = re.sub(r"(?<=\.ipynb):cell \d+$", "", filename)
         return f"\x1b]8;;{Path(os.path.abspath(filename)).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
 
     def wrap(self, text: str, lead: int) -> list[str]:

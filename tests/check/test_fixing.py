@@ -237,7 +237,7 @@ def test_the_other_formats_tell_what_remains(tree) -> None:
     tree({"a.py": REDUNDANT + GUESS})
     (entry,) = json.loads(run("--fix", "--output-format", "json").stdout)
     assert (entry["code"], entry["location"]["row"], entry["fix"]["applicability"]) == ("DVL601", 9, "unsafe")
-    assert run("--fix", "--statistics").stdout == "1  warning  DVL601  hardcoded-cuda-call\n"
+    assert run("--fix", "--statistics").stdout == "1  warning  DVL601  hardcoded-cuda-call  in 1 file\n"
 
 
 def test_from_python(tree) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from devlint.check.analysis import check_source
 from devlint.report.base import Report
-from devlint.report.formats import render, statistics
+from devlint.report.formats import render
+from devlint.report.formats.counts import statistics
 from devlint.report.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
@@ -74,9 +75,10 @@ def test_concise_is_one_line_each(tmp_path) -> None:
 
 def test_statistics_count_the_most_frequent_first(tmp_path) -> None:
     assert list(statistics(report(tmp_path), "text")) == [
-        "2  warning  DVL102  discarded-move",
-        "1  error    DVL101  device-mismatch",
+        "2  warning  DVL102  discarded-move   in 1 file",
+        "1  error    DVL101  device-mismatch  in 1 file",
     ]
+    assert next(statistics(report(tmp_path, unsafe_fixes=True), "text")).endswith("in 1 file, 2 fixable")
     assert json.loads("".join(statistics(report(tmp_path), "json")))[0] == {
         "code": "DVL102",
         "name": "discarded-move",

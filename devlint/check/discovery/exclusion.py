@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
@@ -39,6 +40,12 @@ def excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
         # Outside the project only a pattern for a bare name can be meant.
         relative = name
     return bool(compiled(patterns).match_file(relative + "/" if is_directory else relative))
+
+
+def kind_of(path: str, config: Config) -> str:
+    """The kind of files by which the configuration could leave out a path; empty if there is none."""
+    alone = (replace(config, exclude=(), extend_exclude=(), exclude_kinds=(kind,)) for kind in PATTERNS)
+    return next((one.exclude_kinds[0] for one in alone if excluded(path, os.path.basename(path), False, one)), "")
 
 
 def force_excluded(path: str, config: Config) -> bool:

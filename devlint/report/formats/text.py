@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from devlint.report.base import Report, in_cells
-from devlint.report.excerpt import diagnostic, notes_of
+from devlint.report.base import Report
+from devlint.report.block import blocks, told
+from devlint.report.formats.counts import kinds, statistics
 from devlint.report.terminal import Paint, one_line
 from devlint.report.wording import plural, problems
 from devlint.sites.proof import VERDICTS
 
+_LONG = 10
+"""So many blocks, eight lines each, can be overlooked as they are; more of them are counted at the end."""
+
 
 def render(report: Report) -> Iterator[str]:
-    """Yield every finding with its frame, then the summary."""
+    """Yield the findings in blocks, then the summary."""
     paint = Paint(report.color, report.width, report.width, report.links)
     if report.filed:
         yield from (one_line(f"error: {line}") for line in report.undone)
-    for finding in report.findings:
-        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes_of(finding)), ""])
+    grouped = blocks(report.findings)
+    for findings in grouped:
+        yield "\n".join([*told(findings, report.lines, paint), ""])
     if not report.quiet and (report.files or report.findings):
+        if len(grouped) > _LONG:
+            yield "\n".join([*statistics(report, "text"), ""])
         yield summary(report)
         if report.run:
             yield weighed(report)
-        if hint := _fixable(report):
-            yield hint
+        yield from filter(None, [_fixable(report), kinds(report) if len(grouped) > _LONG else ""])
 
 
 def weighed(report: Report) -> str:

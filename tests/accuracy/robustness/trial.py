@@ -22,7 +22,8 @@ from devlint.check.suppressions import META
 from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
 from devlint.report.base import Report
-from devlint.report.formats import render, statistics
+from devlint.report.formats import render
+from devlint.report.formats.counts import statistics
 from devlint.rules.selection import PARSE_ERROR
 from devlint.source.text import split_lines
 
