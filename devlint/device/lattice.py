@@ -133,9 +133,16 @@ class Device:
         return None if None in (self.index, that.index) else False
 
     def differs(self, that: Device) -> bool | None:
-        """Whether the two surely differ, on an accelerator, on some path that the code can take."""
+        """Whether the two surely differ, on a machine with an accelerator, on some path that the code can take."""
         if self.kind is Kind.UNKNOWN or that.kind is Kind.UNKNOWN:
             return None
+        if AVAILABLE in (*self.guards(), *that.guards()):
+            if (there := self.assume(AVAILABLE, True).differs(that.assume(AVAILABLE, True))) is not False:
+                return there
+            # without an accelerator every symbol is the CPU; what else differs there is no claim, but no lack of one
+            mine, theirs = self.assume(AVAILABLE, False), that.assume(AVAILABLE, False)
+            on_host = {leaf.kind for leaf in (*mine.leaves(), *theirs.leaves())} <= {Kind.CPU, Kind.SYMBOL}
+            return False if on_host or mine.differs(theirs) is False else None
         if self.guard is not None and self.guard is that.guard:
             return _any(self._parts(that, _then(self), _then(that)), self._parts(that, _other(self), _other(that)))
         if shared := self._shared_guard(that):
@@ -193,23 +200,20 @@ class Device:
         guard = self.guard
         if guard is None or self.then is None or self.other is None:
             return (self,)
-        if guard is AVAILABLE and self.then.kind is Kind.CPU:
-            return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
         if guard.necessary and self._follows_a_symbol():
             # where no accelerator is, or none is to be used, whatever it follows is on the CPU as well
             return next(side._sides() for side in (self.then, self.other) if side.kind is Kind.SYMBOL)
         if isinstance(guard, LoopRound):
             return (*self.then._sides(), *self.other._sides())
         for inner in self.guards():
-            if inner is not guard and (inner is AVAILABLE or isinstance(inner, Wanted)):
+            if inner is not guard and isinstance(inner, Wanted):
                 return self.assume(inner, True)._sides()
         return (symbol(f"switch {guard.text}", self.text or str(self)),) if self.switched else self.leaves()
 
     def _follows_a_symbol(self) -> bool:
-        """Whether it is wherever something else is, or the CPU: by default, or for want of an accelerator."""
+        """Whether it is wherever something else is, or the CPU by default."""
         sides = (_then(self), _other(self))
-        without = self.guard is AVAILABLE or any(side.implied for side in sides)
-        return without and {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL}
+        return any(side.implied for side in sides) and {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL}
 
 
 def _then(device: Device) -> Device:
