@@ -43,7 +43,7 @@ def told(findings: Iterable[Finding], lines_of: _Lines, paint: Paint) -> Iterato
     notes: list[tuple[str, str | list[str]]] = [*notes_of(first)]
     for index, ((severity, _), others) in enumerate(alike.items()):
         if others:
-            name = str(severity) if index else "also"
+            name = "also" if severity == first.severity else str(severity)
             taken = _GUTTER + len(name) + 5
             message = paint.wrap(one_line(others[0].message), taken) if index else []
             notes.append((name, [*message, *_places(others, first, lines_of, paint, taken)]))

@@ -72,7 +72,7 @@ class TestTogether:
 
     def test_a_name_that_is_not_in_the_code_is_told(self) -> None:
         (block,) = blocks(finding(3), finding(4, message="`self.hidden` is wrong"), finding(5, message="`x` is wrong"))
-        assert "`self.hidden` is wrong" in block
+        assert "= also: `self.hidden` is wrong\n" in block
         assert "`x` is wrong" in block, "x5 is another name"
 
     @pytest.mark.parametrize("name", ["f(x4, 'a')", 'f(x4, "a")', "f(...)", "f( x4,'a' )"])
@@ -169,6 +169,10 @@ class TestCounts:
         found = Counter((str(one.severity), one.code) for one in self.FOUND)
         assert counted(self.shown(*self.FOUND)) == found
         assert not counted(self.shown(*self.FOUND, quiet=True))
+
+    def test_errors_are_counted_whatever_else_there_is(self) -> None:
+        lines = self.shown(*self.FOUND, finding(200, "help 3", code="DVL600", severity=ERROR))
+        assert counted(lines)["error", "DVL600"] == 1
 
     def test_a_short_report_is_not(self) -> None:
         assert not counted(self.shown(*self.FOUND[:5]))
