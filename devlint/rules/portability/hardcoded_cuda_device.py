@@ -71,7 +71,9 @@ class HardcodedCudaDevice(Rule):
     - Defaults of parameters by which the function is not seen to place anything: they only go there, are compared, or
       answer questions such as `torch.get_autocast_dtype(device)`; and such as it replaces where CUDA is missing.
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
-    - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`.
+    - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`; or what gets the tensor
+      is given something of `torch.cuda` beside it: `group.broadcast(x, stream=torch.cuda.current_stream())`.
+    - It is the default of a private function of which every call in the file gives the parameter.
     - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.
     - It is an option of a script whose names a configuration sets anew: `exec(open("configurator.py").read())`.
     - The fallback in an `except` handler.

@@ -66,23 +66,43 @@ def _purpose(role: str, call: Call | None) -> str:
 def _decides(frame: Frame, info: FunctionInfo, node: ast.Constant) -> bool:
     """Whether the function is seen to place something by the parameter whose default this is."""
     name = next((name for name, default in defaults_of(info.node.args).items() if default is node), "")
-    return any(_places(frame, inner, name) for inner in info.nodes) and not any(
-        _falls_back(inner, name) for inner in info.nodes
-    )
+    placed = any(_places(frame, inner, name) for inner in info.nodes)
+    return placed and not any(_falls_back(inner, name) for inner in info.nodes) and not _is_spared(frame, info, name)
+
+
+def _is_spared(frame: Frame, info: FunctionInfo, name: str) -> bool:
+    """Whether nobody gets a default: the function is private, and each call in its file gives the parameter."""
+    if not info.name.startswith("_") or info.name.endswith("__"):
+        return False
+    taken = [parameter.arg for parameter in info.parameters]
+    position = taken.index(name) - (info.owner is not None and "staticmethod" not in info.decorators)
+    found = [node for node in ast.walk(frame.interpreter.tree) if isinstance(node, ast.Call)]
+    calls = [call for call in found if names.called(call).rpartition(".")[2] == info.name]
+    return bool(calls) and all(nodes.argument(call, position, name) is not None for call in calls)
 
 
 def _is_meant(frame: Frame, node: ast.Constant) -> bool:
-    """Whether CUDA is asked for by what knows no other accelerator, or among the devices of a list."""
+    """Whether CUDA is asked for by, or handed on beside, what knows no other accelerator; or in a list of devices."""
+    held = {target for outer in frame.inside if isinstance(outer, ast.Assign) for target in _holders(outer, node)}
     for outer in frame.inside:
         if isinstance(outer, ast.Call):
             given = nodes.given(outer)
             if any(_makes(node, part) for part in given) and _needs_cuda(frame, outer):
+                return True
+            if any(names.dotted(part) in held for part in given) and any(_needs_cuda(frame, part) for part in given):
                 return True
         elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):
             made = [_spoken(part) for part in outer.elts if isinstance(part, ast.Call)]
             if node in made and any(map(_is_cpu, made)):
                 return True
     return False
+
+
+def _holders(statement: ast.Assign, node: ast.Constant) -> list[str]:
+    """The names that are given a tensor which is created where a literal says."""
+    made = statement.value
+    told = isinstance(made, ast.Call) and any(_makes(node, part) for part in nodes.given(made))
+    return [names.dotted(target) for target in statement.targets] if told else []
 
 
 def _makes(literal: ast.Constant, given: ast.expr) -> bool:
@@ -99,8 +119,10 @@ def _is_cpu(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
-def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
-    """Whether a function is one of ``torch.cuda``, or one that is told to use NCCL."""
+def _needs_cuda(frame: Frame, call: ast.expr) -> bool:
+    """Whether a call is one of ``torch.cuda``, or one that is told to use NCCL."""
+    if not isinstance(call, ast.Call):
+        return False
     path = frame.interpreter.index.resolve(names.dotted(call.func))
     told = (keyword.value for keyword in call.keywords if keyword.arg == "backend")
     return path.startswith(OF_CUDA) or any(isinstance(part, ast.Constant) and part.value == "nccl" for part in told)
