@@ -38,7 +38,7 @@ def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
     function = around(source, node)
     others = (text for text in scope.devices if not _is_of_moved(text, function))
-    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not _left_to_default(text, node, function))
+    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not left_to_default(text, node, function))
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
 
 
@@ -118,7 +118,7 @@ def _words(tree: ast.AST) -> frozenset[str]:
     return frozenset(found - replaced)
 
 
-def _left_to_default(name: str, node: ast.AST, function: ast.AST) -> bool:
+def left_to_default(name: str, node: ast.AST, function: ast.AST | None) -> bool:
     """Whether ``name`` is a parameter that is None or the CPU unless somebody says otherwise, up to ``node``."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False

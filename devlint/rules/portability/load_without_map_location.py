@@ -16,8 +16,8 @@ from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
-_USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
-"""What is done with a network or a tensor, and not with what else a file may hold."""
+_USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "parameters"})
+"""What is done with a network or a tensor of any device, and not with what else a file may hold."""
 
 _NUMBER = re.compile(
     r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
@@ -61,7 +61,7 @@ class LoadWithoutMapLocation(Rule):
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
       reads it from memory; for weights from a URL: what is published is nearly always saved from the CPU; and where the
       file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
-      are nowhere.
+      are nowhere, and what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to

@@ -5,6 +5,8 @@ from __future__ import annotations
 from devlint.device import Role
 from devlint.flow.catalog.concepts import METHOD
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
+from devlint.rules.code.blocks import function_at
+from devlint.rules.code.device_candidates import left_to_default
 from devlint.rules.code.edits import fix_of, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.sites.base import Operand
@@ -16,8 +18,9 @@ class NumpyOnAccelerator(Rule):
 
     ## What it does
     Reports `.numpy()`, functions of NumPy, plots of Matplotlib, data frames of pandas and calls of scikit-learn with a
-    tensor that is on a device which the code chose. It is a warning where the tensor is wherever the module is,
-    probably on the device of the network that returned it, or an argument in code that cares for devices; and a hint
+    tensor that is on a device which the code chose. It is a warning where that is the CPU unless the caller names
+    another one, where the tensor is wherever the module is, probably on the device of the network that returned it, or
+    an argument in code that cares for devices; and a hint
     where a plain function computes it from its arguments, or from what a call of others made of them, or where it is
     copied to the host only if it is on CUDA, or on one other kind of accelerator.
 
@@ -84,11 +87,13 @@ class NumpyOnAccelerator(Rule):
         subject = f"a tensor in {shown(operand.text)}" if site.several else shown(operand.text)
         method = site.reader.removeprefix(METHOD)
         reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
+        # whoever names no device gets an array
+        default = left_to_default(operand.device.text, site.node, function_at(self.source, site.node))
         consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
             f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",
             label="needs a tensor on the CPU",
-            severity=first.severity,
+            severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
