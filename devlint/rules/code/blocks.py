@@ -14,6 +14,7 @@ from devlint.source.tree import Source
 
 Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
 """The nodes that lead to one, from the outside to the inside: each, and the one in it."""
+_WITHOUT_GRAPH = ("no_grad", "inference_mode")
 _FORMATS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
 
 
@@ -214,3 +215,9 @@ def removal(source: Source, statement: ast.stmt | None) -> Edit | None:
     last = span.end_row == len(source.lines)
     end = (span.end_row, span.end_column) if last else (span.end_row + 1, 1)
     return Edit(Span(span.row, 1, *end), "")
+
+
+def builds_no_graph(node: ast.expr) -> bool:
+    """Whether a decorator or a context is ``torch.no_grad()`` or ``torch.inference_mode()``."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(called).rpartition(".")[2] in _WITHOUT_GRAPH

@@ -9,7 +9,7 @@ from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import around, earlier, statement_around, way_to
+from devlint.rules.code.blocks import around, builds_no_graph, earlier, function_at, statement_around, way_to
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import fix_of, in_test, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
@@ -37,9 +37,10 @@ class CreateThenMove(Rule):
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
     each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
-    first use on), elsewhere a hint; also a hint where NumPy makes an array of numbers alone, such as
-    `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so,
-    `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward pass once more.
+    first use on, and methods other than `forward` under `@torch.no_grad()`), elsewhere a hint; also a hint where NumPy
+    makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index
+    of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the
+    backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -168,11 +169,17 @@ class CreateThenMove(Rule):
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
-        often = (site.repeated or site.scope.module) and not site.scope.sometimes and not self._kept(site)
+        often = site.repeated or (site.scope.module and not self._is_for_evaluation(site))
+        often = often and not site.scope.sometimes and not self._kept(site)
         alike = name.islower() and not made.array
         drawn = any(way.generator for way in (made, *made.others))
         avoidable = site.spelled != "type_as" and alike and not made.helper and not drawn
         return often and avoidable and not in_test(self.source, site.scope)
+
+    def _is_for_evaluation(self, site: Transfer) -> bool:
+        """Whether it is in a method that no training step calls: one that builds no graph."""
+        decorators = getattr(function_at(self.source, site.node), "decorator_list", ())
+        return site.scope.function != "forward" and any(map(builds_no_graph, decorators))
 
     def _kept(self, site: Transfer) -> bool:
         """Whether the copy is made on first use only: under a test for what it then becomes an attribute of `self`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.flow.catalog.concepts import NUMPY
-from devlint.rules.code.blocks import beside, function_at, way_to
+from devlint.rules.code.blocks import beside, builds_no_graph, function_at, way_to
 from devlint.rules.code.edits import put_after, put_before
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
@@ -19,7 +19,6 @@ from devlint.source.tree import Source
 _PLAIN = re.compile(rf"(?:{AN_ITEM})?\w+")
 _PART = re.compile(r"""\[["']""")
 """A part of something by its name."""
-_WITHOUT_GRAPH = ("no_grad", "inference_mode")
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
@@ -71,7 +70,7 @@ def fetched(source: Source, operand: Operand, receiver: bool) -> list[Edit]:
 def _is_without_graph(source: Source, node: ast.AST) -> bool:
     """Whether what a place reads was computed where no graph is built: ``with torch.no_grad():``."""
     function = function_at(source, node)
-    if any(map(_lets_go, getattr(function, "decorator_list", ()))):
+    if any(map(builds_no_graph, getattr(function, "decorator_list", ()))):
         return True
     places = [node]
     if isinstance(node, ast.Name):
@@ -79,12 +78,7 @@ def _is_without_graph(source: Source, node: ast.AST) -> bool:
         places = [part for part in named if isinstance(part.ctx, ast.Store)]
     ways = [[parent for parent, _ in way_to(source, place)] for place in places]
     withs = [[item for parent in way if isinstance(parent, ast.With) for item in parent.items] for way in ways]
-    return bool(ways) and all(any(_lets_go(item.context_expr) for item in items) for items in withs)
-
-
-def _lets_go(node: ast.expr) -> bool:
-    called = node.func if isinstance(node, ast.Call) else node
-    return ast.unparse(called).rpartition(".")[2] in _WITHOUT_GRAPH
+    return bool(ways) and all(any(builds_no_graph(item.context_expr) for item in items) for items in withs)
 
 
 def _given(site: HostRead, operand: Operand) -> Absence | None:
