@@ -142,7 +142,6 @@ def _reject(verdict: Verdict, row: Row, entry: Callable[..., Any], given: Given)
         return
     told = {True: "it is taken", False: "it raises"}
     for word, names, stated in (("rejects-cpu", row.rejects_cpu, False), ("accepts-cpu", row.accepts_cpu, True)):
-        for name in names - {"*"}:
-            taken = entries.takes(entry, given, name, "cpu")
-            if taken is not None:
+        for name in names:
+            if name != "*" and (taken := entries.takes(entry, given, name, "cpu")) is not None:
                 verdict.compare(f"{word} {name}", told[stated], told[taken])

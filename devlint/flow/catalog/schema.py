@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from devlint.device import ACCELERATOR_TYPES
 from devlint.immutable import immutable
@@ -42,7 +43,7 @@ class Word:
 
 @immutable(frozen=True, slots=True)
 class Row:
-    """All that is stated under one name, and of the patterns that it matches."""
+    """All that is stated under one name, and of the patterns that it matches: a field for each word."""
 
     path: str
     alias_of: str = ""
@@ -51,16 +52,16 @@ class Row:
     place: str = ""
     parameters: tuple[str, ...] = ()
     device_argument: str = ""
-    moves: frozenset[str] = frozenset()
+    moves: tuple[str, ...] = ()
     managed_by: str = ""
     must_be_cpu: tuple[str, ...] = ()
-    rejects_cpu: frozenset[str] = frozenset()
-    accepts_cpu: frozenset[str] = frozenset()
+    rejects_cpu: tuple[str, ...] = ()
+    accepts_cpu: tuple[str, ...] = ()
     waits: bool = False
     elementwise: bool = False
     stateless: bool = False
     needs: str = ""
-    runs: frozenset[str] = frozenset()
+    runs: tuple[str, ...] = ()
     example: str = ""
 
     @property
@@ -157,6 +158,8 @@ _PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*(?:\.\*)?")
 _KEY = re.compile(r"[^\W\d]\w*(?:\.(?:[\w*]|\[[^\]\[.]+\])+)*")
 _PLACE = re.compile(rf"(?:{'|'.join(sorted(ACCELERATOR_TYPES))}):\d+")
 _ARGUMENT = "argument:"
+_FIELDS = {"is": "is_a"}
+"""The field of a word that cannot have its name."""
 
 
 def tables(document: Mapping[str, object], key: str = "") -> Iterator[tuple[str, Words]]:
@@ -247,33 +250,6 @@ def _listed(choices: tuple[str, ...]) -> str:
 
 def row(path: str, words: Words) -> Row:
     """The row of a name, of words that are known to be right."""
-    return Row(
-        path,
-        alias_of=_text(words, "alias-of"),
-        result=_text(words, "result"),
-        is_a=_text(words, "is"),
-        place=_text(words, "place"),
-        parameters=_list(words, "parameters"),
-        device_argument=_text(words, "device-argument"),
-        moves=frozenset(_list(words, "moves")),
-        managed_by=_text(words, "managed-by"),
-        must_be_cpu=_list(words, "must-be-cpu"),
-        rejects_cpu=frozenset(_list(words, "rejects-cpu")),
-        accepts_cpu=frozenset(_list(words, "accepts-cpu")),
-        waits=words.get("waits") is True,
-        elementwise=words.get("elementwise") is True,
-        stateless=words.get("stateless") is True,
-        needs=_text(words, "needs"),
-        runs=frozenset(_list(words, "runs")),
-        example=_text(words, "example"),
-    )
-
-
-def _text(words: Words, name: str) -> str:
-    value = words.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _list(words: Words, name: str) -> tuple[str, ...]:
-    value = words.get(name)
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+    given = ((_FIELDS.get(name, name.replace("-", "_")), value) for name, value in words.items() if name != "names")
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+    return Row(path, **fields)

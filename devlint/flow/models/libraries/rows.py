@@ -102,10 +102,9 @@ def _result(frame: Frame, call: Call, path: str, row: Row, receiver: Value) -> V
 
 def _meet(frame: Frame, call: Call, path: str, row: Row) -> bool:
     """Whether tensors clash that have to be in one place."""
-    entry = torch_table.Function(
-        path, "same_as_input", row.parameters, rejects_cpu=row.rejects_cpu, accepts_cpu=row.accepts_cpu
-    )
-    operands = [one for one in tensor_methods.arguments(call, entry) if one[2] not in row.accepts_cpu]
+    rejected, accepted = frozenset(row.rejects_cpu), frozenset(row.accepts_cpu)
+    entry = torch_table.Function(path, "same_as_input", row.parameters, rejects_cpu=rejected, accepts_cpu=accepted)
+    operands = [one for one in tensor_methods.arguments(call, entry) if one[2] not in accepted]
     met = [one for one in operands if tensor_methods.matters(frame, one, entry)]
     return placement.meet(frame, call.node, path, OperationKind.OPERANDS, met)
 
