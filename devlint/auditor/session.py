@@ -86,7 +86,10 @@ class Listener:
 
 
 class Signals:
-    """The events of a session, each with those who hear of it: whoever knows of one calls its handlers."""
+    """The events of a session, each with those who hear of it, and its questions, each with the listener that answers.
+
+    Whoever knows of an event calls its handlers.  Of what nobody answers, nothing is known.
+    """
 
     def __init__(self) -> None:
         self.forward: Handlers = ()
@@ -95,19 +98,6 @@ class Signals:
         self.pass_end: Handlers = ()
         self.step_end: Handlers = ()
         self.move: Handlers = ()
-
-    def subscribe(self, listener: Listener) -> None:
-        """Let a listener hear of the events whose handlers it overrides."""
-        for event, handlers in vars(self).items():
-            name = f"on_{event}"
-            if _overrides(listener, name):
-                setattr(self, event, (*handlers, getattr(listener, name)))
-
-
-class Services:
-    """The questions of a session, each with the listener that answers; without one, nothing is known."""
-
-    def __init__(self) -> None:
         nobody = Listener()
         self.loader_of = nobody.loader_of
         self.place_of_thread = nobody.place_of_thread
@@ -115,15 +105,13 @@ class Services:
         self.is_optimized = nobody.is_optimized
         self.explain = nobody.explain
 
-    def provide(self, listener: Listener) -> None:
-        """Let a listener answer the questions whose answers it overrides."""
-        for question in vars(self):
-            if _overrides(listener, question):
-                setattr(self, question, getattr(listener, question))
-
-
-def _overrides(listener: Listener, name: str) -> bool:
-    return getattr(type(listener), name) is not getattr(Listener, name)
+    def subscribe(self, listener: Listener) -> None:
+        """Let a listener hear of the events and answer the questions whose methods it overrides."""
+        for name, known in vars(self).items():
+            method = f"on_{name}" if isinstance(known, tuple) else name
+            if getattr(type(listener), method) is not getattr(Listener, method):
+                own = getattr(listener, method)
+                setattr(self, name, (*known, own) if isinstance(known, tuple) else own)
 
 
 _Result = TypeVar("_Result")
@@ -171,7 +159,6 @@ class Session:
         self.listeners: list[Listener] = []
         self.patches = Patches()
         self.signals = Signals()
-        self.services = Services()
         self.unheard: Callable[[], AbstractContextManager[object]] = nullcontext
         """A context in which neither the classes of tensors nor a ``TorchFunctionMode`` hear what is asked of them."""
         self.began = time.time() - (time.perf_counter() - self.ledger.origin)
@@ -190,13 +177,12 @@ class Session:
                 self.fail(error)
                 return
             self.signals.subscribe(listener)
-            self.services.provide(listener)
             self.listeners.append(listener)
 
     def stop(self) -> None:
         """Remove the listeners, and put back what they have replaced."""
         self.alive = False
-        self.signals, self.services = Signals(), Services()
+        self.signals = Signals()
         self.listeners.clear()
         while True:
             try:

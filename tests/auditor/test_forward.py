@@ -302,10 +302,10 @@ def test_an_error_is_explained_before_its_handler_moves_the_model() -> None:
             raised = error
         assert early is not None
         assert early.text == str(raised)
-        assert session.services.explain(raised) is early.mismatch
+        assert session.signals.explain(raised) is early.mismatch
         assert early.mismatch.module_class == "Positions"
-        assert session.services.explain(ValueError("the same device")) is not None
-        assert session.services.explain(ValueError("another")) is None
+        assert session.signals.explain(ValueError("the same device")) is not None
+        assert session.signals.explain(ValueError("another")) is None
 
 
 def test_failing_hooks_let_the_script_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:

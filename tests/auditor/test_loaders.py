@@ -121,14 +121,14 @@ def test_a_tensor_is_known_by_its_storage() -> None:
         x, y = next(first)
         other, _ = next(second)
         assert (
-            session.services.loader_of(x)
-            == session.services.loader_of(y)
-            == session.services.loader_of(x[1:, :2].t())
+            session.signals.loader_of(x)
+            == session.signals.loader_of(y)
+            == session.signals.loader_of(x[1:, :2].t())
             == 0
         )
-        assert session.services.loader_of(other) == 1
-        assert session.services.loader_of(x.clone()) is None
-        assert session.services.loader_of(torch.ones(2).to_sparse()) is None
+        assert session.signals.loader_of(other) == 1
+        assert session.signals.loader_of(x.clone()) is None
+        assert session.signals.loader_of(torch.ones(2).to_sparse()) is None
 
 
 def test_the_memory_of_a_batch_that_was_freed_is_nobodys() -> None:
@@ -136,13 +136,13 @@ def test_the_memory_of_a_batch_that_was_freed_is_nobodys() -> None:
         for x, _ in DataLoader(data(), 4):
             del x, _
             fresh = [torch.zeros(4, 3) for _ in range(50)]
-            assert all(session.services.loader_of(tensor) is None for tensor in fresh)
+            assert all(session.signals.loader_of(tensor) is None for tensor in fresh)
 
 
 def test_a_batch_read_ahead_is_remembered_for_a_while() -> None:
     with audited() as session:
         batches = list(DataLoader(data(), 1))
-        known = [session.services.loader_of(x) for x, _ in batches]
+        known = [session.signals.loader_of(x) for x, _ in batches]
         assert known == [None] * 4 + [0] * 4
 
 
@@ -299,7 +299,7 @@ def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when
         done = threading.Event()
 
         def loop(in_queue: object, out_queue: Queue[int]) -> None:
-            out_queue.put(session.services.place_of_thread())
+            out_queue.put(session.signals.place_of_thread())
             for _ in range(4):
                 session.ledger.add(pin)
             out_queue.put(0)
@@ -324,4 +324,4 @@ def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when
         done.set()
         for thread in threads:
             thread.join()
-        assert session.services.place_of_thread() == NOWHERE
+        assert session.signals.place_of_thread() == NOWHERE

@@ -82,7 +82,7 @@ def test_home() -> None:
 def strays(**facts) -> Strays:
     session = Session(Settings())
     for name, value in facts.items():
-        setattr(session.services, name, value)
+        setattr(session.signals, name, value)
     return Strays(session)
 
 
@@ -97,7 +97,7 @@ def test_one_that_is_copied_again_and_again() -> None:
     session = Session(Settings())
     place = session.frames.here()
     storage = storage_of(net.pos)
-    session.services.places_copying = lambda asked: [place] if asked == storage else []
+    session.signals.places_copying = lambda asked: [place] if asked == storage else []
     watch = Strays(session)
     watch.scan(net)
     (stray,) = watch.describe()

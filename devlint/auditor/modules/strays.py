@@ -41,7 +41,7 @@ class Strays:
 
     def scan(self, root: nn.Module) -> None:
         """Look through a model that has just run."""
-        trained = any(self._session.services.is_optimized(one) for _, one in all_tensors(root))
+        trained = any(self._session.signals.is_optimized(one) for _, one in all_tensors(root))
         for held in unregistered(root):
             seen = self._seen[self.note(held, home(held.owner) or home(root))]
             gradients = isinstance(held.value, nn.Module) and any(one.grad is not None for one in held.tensors)
@@ -56,7 +56,7 @@ class Strays:
         """What did harm so far."""
         found = []
         for seen in self._seen.values():
-            copying = self._session.services.places_copying
+            copying = self._session.signals.places_copying
             places = sorted({place for storage in seen.storages for place in copying(storage)})
             frames = map(self._session.frames.frame, places)
             moved = tuple(frame for frame in frames if frame is not None)
@@ -70,7 +70,7 @@ class Strays:
         owner = type(held.owner).__name__
         key = (owner, held.path, held.name, kind)
         tensors = held.tensors
-        optimized = any(self._session.services.is_optimized(one) for one in tensors)
+        optimized = any(self._session.signals.is_optimized(one) for one in tensors)
         seen = self._seen.get(key)
         if seen is None:
             stray = Stray(

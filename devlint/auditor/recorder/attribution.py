@@ -70,7 +70,7 @@ class Attribution(Listener):
         frame = sys._getframe(1)
         if self._running:
             return self._in_backward(frame)
-        place = self._session.frames.at(frame) or self._session.services.place_of_thread()
+        place = self._session.frames.at(frame) or self._session.signals.place_of_thread()
         origin = self._origins.get(place)
         if origin is None:
             origin = self._origins[place] = Origin(place)
@@ -109,7 +109,7 @@ class Attribution(Listener):
             if place != NOWHERE:
                 return Origin(place, True)
         elif within == "" and self.thread() != _NATIVE:
-            return Origin(frames.at(frame) or self._session.services.place_of_thread())
+            return Origin(frames.at(frame) or self._session.signals.place_of_thread())
         start = (self._running or [NOWHERE])[-1]
         return Origin(frames.at(frame) or (start if isinstance(start, int) else frames.at(start)), True)
 

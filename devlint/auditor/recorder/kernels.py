@@ -206,7 +206,7 @@ class Kernels(Listener):
             blocking=blocking,
             non_blocking=bool(non_blocking),
             temporary=outer is not None,
-            loader=session.services.loader_of(whole) if start == HOST else None,
+            loader=session.signals.loader_of(whole) if start == HOST else None,
         )
         tally = self._add(what, whole, host.numel() * host.element_size(), seconds)
         if start == HOST and self._repeats.is_repeat(whole, end, origin.place):
@@ -240,7 +240,7 @@ class Kernels(Listener):
     def _pin(self, original: Kernel) -> Kernel:
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
-            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.services.loader_of(tensor))
+            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.signals.loader_of(tensor))
             self._add(what, tensor, tensor.numel() * tensor.element_size(), seconds)
 
         return self._counted(original, count)

@@ -99,7 +99,7 @@ class Recording:
         """Look for the cause of a device mismatch that ended something; the variables in its traceback still live."""
         if self.session is None or isinstance(error, SystemExit | KeyboardInterrupt):
             return
-        found = self.session.services.explain(error)
+        found = self.session.signals.explain(error)
         if found is not None:
             self._mismatches.append(found)
 
