@@ -15,6 +15,7 @@ import torch
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import devices, dispatch
+from devlint.simulator.masquerade.device_type import stand_in
 
 _Native: Any = torch._C.Generator
 _FILLING = (
@@ -57,22 +58,13 @@ def _restore(index: int, state: torch.Tensor) -> SimulatedGenerator:
     return generator
 
 
-class _Kind(type(_Native)):  # type: ignore[misc]  # torch's class is Any here
-    """`torch.Generator`: makes a generator of the device asked for."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _Native)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, _Native)
-
-    def __call__(cls, device: Any = "cpu") -> Any:
-        """The generator."""
-        index = devices.index_of(device)
-        if index is None:
-            return _Native(device)
-        devices.use()
-        return SimulatedGenerator(index)
+def _made(device: Any = "cpu") -> Any:
+    """The generator of the device that `torch.Generator` is asked for."""
+    index = devices.index_of(device)
+    if index is None:
+        return _Native(device)
+    devices.use()
+    return SimulatedGenerator(index)
 
 
 class DefaultGenerator(SimulatedGenerator):
@@ -166,9 +158,8 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def install(patches: Patches) -> None:
     """Let `torch.Generator` make generators of simulated devices, which draw numbers only there."""
-    attributes = {"__doc__": _Native.__doc__, "__module__": "torch"}
     patches.set(dispatch, "random_numbers", _random_numbers)
-    patches.set(torch, "Generator", _Kind("Generator", (_Native,), attributes))
+    patches.set(torch, "Generator", stand_in(_Native, _made))
     tensor: Any = torch.Tensor
     for name in _FILLING:
         patches.set(tensor, name, _checked(getattr(tensor, name)))
