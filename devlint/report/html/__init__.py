@@ -17,7 +17,7 @@ from devlint.report.audit import notes
 from devlint.report.audit.code import Code
 from devlint.report.audit.header import command, facts
 from devlint.report.html.costs import Texts, costs
-from devlint.report.html.history import history, timeline_chart
+from devlint.report.html.history import history
 from devlint.report.html.library import plotting_library
 from devlint.report.html.problems import problems
 from devlint.report.html.ranks import side_by_side
@@ -42,7 +42,6 @@ def page(record: Record, cache: str | None = None) -> str:
         **costs(record, code, texts, found.files),
         "problems": [[*texts.of(*problem[:5]), *problem[5:]] for problem in found.further],
         "history": history(record),
-        "chart": timeline_chart(),
         "texts": texts.all(),
     }
     fields: dict[str, Any] = {

@@ -14,6 +14,28 @@ const MEASURES = {
 };
 const FEW_BARS = 300;  // of more of them the gaps would be as wide as the bars
 const PHASES = { train: "Training", eval: "Evaluation" };
+const CHART = {  // in Vega-Lite: a stack of bars for each step, of data with `from`, `to`, `what`, `order` and `value`
+  width: "container", height: 170, autosize: { type: "fit-x", contains: "padding" },
+  data: { name: "steps", values: [] },
+  params: [{
+    name: "zoom", select: { type: "interval", encodings: ["x"], zoom: "wheel![event.shiftKey]" }, bind: "scales",
+  }],
+  mark: { type: "bar", clip: true, binSpacing: 0, tooltip: { content: "data" } },
+  encoding: {
+    x: {
+      field: "from", bin: { binned: true }, type: "quantitative", title: "step", scale: { zero: false, nice: false },
+      // of few steps Vega has ticks between them, too
+      axis: { tickMinStep: 1, labelExpr: "datum.value % 1 ? '' : format(datum.value, ',d')", grid: false },
+    },
+    x2: { field: "to" },
+    y: {
+      field: "value", type: "quantitative", stack: "zero", title: null,
+      axis: { labelExpr: "amount(datum.value)", tickCount: 4, minExtent: 64 },
+    },
+    color: { field: "what", type: "nominal", title: null, legend: { orient: "top" } },
+    order: { field: "order", type: "quantitative" },
+  },
+};
 const charts = { measure: "bytes", phase: "train", results: [] };
 
 function valuesOf(step) {
@@ -57,7 +79,7 @@ function configuration() {
 }
 
 function specification(values, highest) {
-  const spec = structuredClone(data.chart), { x, y, color } = spec.encoding;
+  const spec = structuredClone(CHART), { x, y, color } = spec.encoding;
   const domain = KINDS.filter((name) => values.some((value) => value.what === name));
   spec.data.values = values;
   if (processes.length > 1) spec.height = 100;
