@@ -43,5 +43,5 @@ def kinds(report: Report) -> str:
     if not found:
         return ""
     names = sorted(found, key=lambda kind: -found[kind])
-    where = listed([f"{found[kind]:,} in {kind}" for kind in names])
+    where = listed([f"{found[kind]:,} in {'vendored code' if kind == 'vendored' else kind}" for kind in names])
     return f"{where}: `exclude-kinds = {dumps(names)}` under `[tool.devlint]` leaves them out."
