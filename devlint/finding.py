@@ -6,6 +6,8 @@ import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from devlint.immutable import immutable
+
 ENOUGH_STEPS = 3
 """What was seen in fewer steps of a run may be a matter of its beginning."""
 
@@ -76,7 +78,7 @@ class Span:
         return self.cell, self.end_row, self.end_column
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Place:
     """A labelled place which helps to explain a finding; ``filename`` is empty in the finding's own file."""
 
@@ -90,7 +92,7 @@ def elsewhere(places: Iterable[Place], filename: str, change: Callable[[Place], 
     return tuple(change(place) if place.filename in ("", filename) else place for place in places)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Edit:
     """Replace the text of ``span`` by ``content``."""
 
@@ -98,7 +100,7 @@ class Edit:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Fix:
     """Edits that remove the defect, and whether they may be applied unasked."""
 
@@ -112,7 +114,7 @@ class Fix:
         return any(one.start < two.end and two.start < one.end for one, two in pairs)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Context:
     """What surrounds a finding, and tells it from others when lines have moved.
 
@@ -125,7 +127,7 @@ class Context:
     rows: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Measurement:
     """What an audit saw at a site, summed over all processes.
 
@@ -150,7 +152,7 @@ class Measurement:
         return self.per_step >= 1 and self.steps >= ENOUGH_STEPS
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Evidence:
     """What a run says of a finding: confirmed, contradicted, not reached or undecided; why, and what it cost."""
 
@@ -159,7 +161,7 @@ class Evidence:
     measured: Measurement | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Finding:
     """A rule's verdict on one place, with the story that led to it.
 
@@ -192,7 +194,7 @@ class Finding:
         return (self.filename, self.span.cell, self.span, self.code)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Answer:
     """What is known of one name at one place.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
@@ -21,12 +22,27 @@ else:
         """A dataclass that compares and hashes by its fields; it is written as one that is frozen and has slots."""
 
         def made(kind: type) -> type:
+            # a dataclass compiles these for each class, which takes three quarters of its time
             if "__repr__" not in vars(kind):
-                # a dataclass compiles one for each class, which takes a quarter of its time
                 kind.__repr__ = _written
-            return dataclass(slots=slots, unsafe_hash=frozen, repr=False)(kind)
+            kind.__eq__, kind.__hash__ = _equal, _hash
+            kind = dataclass(slots=slots, eq=False, repr=False)(kind)
+            kind.compared_ = _values([field.name for field in fields(kind) if field.compare])
+            kind.hashed_ = _values([field.name for field in fields(kind) if field.compare and field.hash is not False])
+            return kind
 
         return made
+
+    def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+        # of a single name, it gives no tuple
+        return attrgetter(*(names if len(names) > 1 else names * 2))
+
+    def _equal(value: Any, other: Any) -> bool:
+        same = other.__class__ is value.__class__
+        return value.compared_(value) == value.compared_(other) if same else NotImplemented
+
+    def _hash(value: Any) -> int:
+        return hash(value.hashed_(value))
 
     def _written(value: Any) -> str:
         parts = ", ".join(f"{field.name}={getattr(value, field.name)!r}" for field in fields(value) if field.repr)

@@ -6,7 +6,6 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from devlint.check.opened import NOTEBOOK, PYTHON, Opened, parse_errors
@@ -17,6 +16,7 @@ from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.flow import analyze
+from devlint.immutable import immutable
 from devlint.rules.base import Rule
 from devlint.rules.selection import active_rules, asked, graded
 from devlint.rules.subsumption import subsumed
@@ -46,7 +46,7 @@ def check_source(
     return analyzer.findings(data.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Analyzer:
     """How a file is analysed: under the name it goes by and its configuration, in the project around it."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from devlint.check.opened import PYTHON, Opened, parse_errors
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
+from devlint.immutable import immutable
 from devlint.source.document import UnfixableError
 from devlint.source.notebook.cells import Notebook, NotebookError, parsed, read, written
 from devlint.source.notebook.script import Script
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class OpenedNotebook(Opened):
     """A notebook with its script, or what is wrong with it; ``broken`` is told of what could not be read."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
+from devlint.immutable import immutable
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR, active_rules, graded
 
@@ -16,7 +16,7 @@ NOTEBOOK = ".ipynb"
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Opened:
     """A file of Python: its content is its code."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from devlint.config.load import Resolver, load
 from devlint.config.messages import did_you_mean, leads_out
 from devlint.config.schema import FAIL_ON, OUTPUT_FORMATS, Config, ConfigError, RuleLayer
 from devlint.config.values import file_pattern, parse_torch_version
+from devlint.immutable import immutable
 from devlint.rules.selection import UnknownSelectorError, check_selectors
 
 STDIN = "-"
@@ -17,7 +18,7 @@ _COUNTED = ("text", "concise", "json")
 """The formats in which --statistics can be asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Options:
     """The options of ``devlint check`` as the user gave them."""
 

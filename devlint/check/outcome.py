@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint.config.schema import Config
 from devlint.finding import Failure, Finding
+from devlint.immutable import immutable
 
 if TYPE_CHECKING:
     from devlint.check.project.trace import Dependencies
@@ -18,7 +19,7 @@ class AnalysisError(Exception):
     """devlint itself failed on a file; the text says how, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Outcome:
     """What came of one file: its findings, or the line that says why devlint could not do its work.
 

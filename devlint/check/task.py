@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from devlint.check.analysis import Analyzer
@@ -15,6 +15,7 @@ from devlint.check.outcome import FAILED, AnalysisError, Outcome
 from devlint.check.project.content import LARGEST, TOO_LARGE, Content, read
 from devlint.check.project.view import view_of
 from devlint.finding import Finding
+from devlint.immutable import immutable
 from devlint.source.document import UnfixableError
 
 
@@ -54,7 +55,7 @@ class Destination(enum.Enum):
     """It is handed on with the outcome, for what is no file."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Task:
     """What is done with each file of a run, in whatever process: it is checked, or rewritten.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.config.torch_requirement import TorchRequirement
 from devlint.config.values import READERS
-from devlint.source.files import content
+from devlint.source.files import content, toml
 
 Validator = Callable[[Config], None]
 """Raises a ValueError, a line of text, if one of the selectors that a configuration names means no rule."""
@@ -78,14 +77,8 @@ def from_table(table: object, path: str, validate: Validator) -> Config:
 
 
 def _read_toml(path: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        # Some editors begin every file with a byte order mark.
-        document: dict[str, Any] = tomllib.loads(content(path).decode("utf-8-sig"))
-        return document
+        return toml(content(path))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # among the former, an integer longer than Python's limit

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from devlint.config.torch_requirement import TorchRequirement
 from devlint.finding import Severity
+from devlint.immutable import immutable
 
 OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson")
 FAIL_ON = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
@@ -21,7 +22,7 @@ class ConfigError(Exception):
     """The configuration cannot be used; the text is the one line that the user sees."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class RuleLayer:
     """One layer of rule selection; ``select`` of None keeps what the layers below it selected."""
 
@@ -35,7 +36,7 @@ class RuleLayer:
         return (*(self.select or ()), *self.ignore, *self.extend_select)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Config:
     """Everything a run needs to know; paths and patterns are relative to ``root``."""
 

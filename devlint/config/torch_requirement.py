@@ -5,18 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatch, translate
 from typing import Any
 
-from devlint.source.files import content
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from devlint.immutable import immutable
+from devlint.source.files import content, toml
 
 Release = tuple[int, int]
 Table = dict[str, Any]
@@ -29,7 +23,7 @@ _ROOTS = (".git", ".hg", ".svn")
 _MOST_INCLUDED = 20
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class TorchRequirement:
     """The oldest torch that a declaration allows: the declaration as it stands there, and its file."""
 
@@ -133,7 +127,7 @@ def _before(major: int, minor: int) -> list[Release]:
 
 def _pyproject(file: str, data: bytes) -> Iterator[str]:
     """The dependencies of PEP 621, of groups (PEP 735), uv, PDM, Poetry and pixi; those of users before all others."""
-    document = tomllib.loads(data.decode("utf-8-sig"))
+    document = toml(data)
     project, tool = _table(document, "project"), _table(document, "tool")
     poetry, pixi = _table(tool, "poetry"), _table(tool, "pixi")
     used = [*_listed(project.get("dependencies")), *_tabled(_table(poetry, "dependencies"))]
@@ -216,7 +210,7 @@ def _environment(file: str, data: bytes) -> Iterator[str]:
 
 
 def _pipfile(file: str, data: bytes) -> Iterator[str]:
-    document = tomllib.loads(data.decode("utf-8-sig"))
+    document = toml(data)
     for name in ("packages", "dev-packages"):
         yield from _tabled(_table(document, name))
 

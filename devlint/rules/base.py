@@ -6,10 +6,10 @@ import ast
 import inspect
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, get_args, get_type_hints
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.immutable import immutable
 from devlint.sites import proof
 from devlint.sites.base import Site, Step
 from devlint.source.tree import Source
@@ -30,7 +30,7 @@ _RECENT = (2, 5)
 """The youngest torch of two years ago, which code can be taken to run on where nobody says how old it may be."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Report:
     """A verdict of a rule, before it is given a file and positions.
 

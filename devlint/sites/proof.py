@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from devlint.immutable import immutable
 
 COPY = "a copy between host and device"
 UPLOAD = "a copy to the device"
@@ -32,7 +32,7 @@ STAYED = "an optimizer whose parameters stayed where they were"
 WRAPPER = "a wrapper for several devices"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Traces:
     """What a run can say of the claims of a rule: any one of a tuple counts.
 

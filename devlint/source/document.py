@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 from devlint.finding import Edit
+from devlint.immutable import immutable
 from devlint.source.text import NEWLINE, ParseFailure, decode, encoding_of
 
 
@@ -16,7 +16,7 @@ class UnfixableError(Exception):
     """The fixes of a file cannot be applied; the text says why, in one line."""
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class Change:
     """An edit in terms of the text: what stands between two offsets gives way to something else."""
 
@@ -25,7 +25,7 @@ class Change:
     content: str
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=False)
 class Document:
     """A text, and how it is written in bytes."""
 

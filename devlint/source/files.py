@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+from typing import Any
 
 MOST = 256 << 20
 """So many bytes are read of what is no regular file: a pipe may hold a file, but some devices never end."""
@@ -31,3 +33,14 @@ def content(path: str) -> bytes:
     if len(data) > MOST:
         raise OSError(errno.EFBIG, f"Is no regular file, and holds more than {MOST >> 20} MiB", path)
     return data
+
+
+def toml(data: bytes) -> dict[str, Any]:
+    """The document that a TOML file holds; a ValueError says why it is none."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    # Some editors begin every file with a byte order mark.
+    document: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
+    return document

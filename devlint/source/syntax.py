@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 
@@ -12,15 +13,19 @@ _NO_CHILDREN = frozenset(
 """Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
 WITH_HOLES = frozenset({"keys", "kw_defaults"})
 """Fields with None in them: of a dict, for the key of ``**``; for the default of a parameter that has none."""
-_KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
 
 
-def _fields(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that lead further; none for what is no node, such as the key of ``**`` in a dict."""
-    fields = _KNOWN.get(kind)
-    if fields is None:
-        fields = _KNOWN[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
-    return fields
+class _Fields(dict[type, tuple[str, ...]]):
+    """The fields of each kind of node that lead further, each found when it is first met; none of what is closed."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = self[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
+        return fields
+
+
+@functools.cache
+def _fields(closed: tuple[type[ast.AST], ...]) -> _Fields:
+    return _Fields(dict.fromkeys((ast.Constant, *closed), ()))
 
 
 def says_none(node: ast.AST | None) -> bool:
@@ -35,14 +40,11 @@ def walk(root: ast.AST) -> list[ast.AST]:
 
 def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.AST]:
     """``found`` and everything below, not looking into nodes of the ``closed`` kinds."""
-    extend, append, known = found.extend, found.append, _KNOWN
+    extend, append, fields = found.extend, found.append, _fields(closed)
     for node in found:
-        kind = type(node)
-        if kind in closed:
-            continue
-        for name in known[kind] if kind in known else _fields(kind):
+        for name in fields[type(node)]:
             value = getattr(node, name, None)
-            if value is None:
+            if not value:
                 continue
             if type(value) is list:
                 extend(value if name not in WITH_HOLES else [part for part in value if part is not None])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from devlint.finding import Span
+from devlint.immutable import immutable
 
 _BOM = b"\xef\xbb\xbf"
 # What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
@@ -15,7 +15,7 @@ _CODING = re.compile(rb"coding[:=]")
 NEWLINE = re.compile("\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class ParseFailure:
     """Why a file has no syntax tree, and where: row and column count from 1."""
 

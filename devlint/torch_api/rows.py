@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from devlint.immutable import immutable
 
 Version = tuple[int, int]
 
@@ -30,7 +31,7 @@ class Topic(enum.Enum):
     PORTABILITY = "names bound to one kind of accelerator"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Api:
     """What became of one name of torch.
 

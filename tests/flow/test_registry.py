@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from devlint.flow.catalog.libraries import Catalog, Layer, parse
+from devlint.flow.catalog.libraries import Catalog, Layer
 from devlint.flow.core.events import Observer
 from devlint.flow.core.registry import MODELS, Registry
 from devlint.flow.engine import library
 from devlint.flow.engine.engine import Engine
 from devlint.sites.placement import Forward
+from devlint.source.files import toml
 
 MODELS_FOLDER = Path(library.__file__).parents[1] / "models"
 CLASH = "import torch\nfrom torch import nn\nlayer = nn.Linear(2, 2)\nlayer(torch.ones(3, 2, device='cuda'))\n"
@@ -66,7 +67,7 @@ def test_a_row_of_the_project_comes_before_a_model() -> None:
 def forwards(rows: str) -> int:
     """How many calls of modules clash in a script of a project that has some rows."""
     layer = Layer()
-    layer.add(parse(rows.encode()))
+    layer.add(toml(rows.encode()))
     engine = Engine(ast.parse(CLASH), CLASH, catalog=Catalog([layer]))
     return sum(isinstance(site, Forward) for site in engine.run())
 

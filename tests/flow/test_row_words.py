@@ -8,9 +8,10 @@ import pytest
 
 from devlint.flow import analyze
 from devlint.flow.catalog import schema
-from devlint.flow.catalog.libraries import BUILT_IN, Catalog, Layer, parse
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog, Layer
 from devlint.rules.registry import registry
 from devlint.rules.verdicts import verdicts
+from devlint.source.files import toml
 from devlint.source.tree import Source
 
 PRELUDE = "import torch; from torch import nn; import library\n"
@@ -22,7 +23,7 @@ LOADS = "torch.utils.data.DataLoader([], num_workers=2)"
 def found(code: str, rows: str = "") -> set[str]:
     """The findings in a file, as `CODE ROW`."""
     layer = Layer()
-    layer.add(parse(rows.encode()))
+    layer.add(toml(rows.encode()))
     source = Source.parse(textwrap.dedent(code), "example.py")
     assert isinstance(source, Source)
     catalog = Catalog([layer]) if rows else BUILT_IN

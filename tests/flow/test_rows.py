@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from devlint.flow.catalog import libraries, schema
-from devlint.flow.catalog.libraries import BUILT_IN, Catalog, Layer, parse
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog, Layer
 from devlint.flow.catalog.schema import RowError
+from devlint.source.files import toml
 
 DATA = Path(libraries.__file__).parent / "data"
 
@@ -16,7 +17,7 @@ DATA = Path(libraries.__file__).parent / "data"
 def layer(text: str) -> Layer:
     """The rows of a file."""
     made = Layer()
-    made.add(parse(text.encode()))
+    made.add(toml(text.encode()))
     return made
 
 
@@ -32,7 +33,7 @@ def fault(text: str) -> RowError:
 
 @pytest.mark.parametrize("package", libraries.packages())
 def test_a_file_speaks_of_the_package_that_it_is_called_after(package: str) -> None:
-    rows = list(schema.tables(parse((DATA / f"{package}.toml").read_bytes())))
+    rows = list(schema.tables(toml((DATA / f"{package}.toml").read_bytes())))
     assert rows
     assert {key.partition(".")[0] for key, _ in rows} == {package}
     for key, words in rows:
@@ -155,7 +156,7 @@ def test_what_is_not_in_the_vocabulary_is_an_error(text: str, said: str) -> None
 def test_two_rows_of_one_name_are_an_error() -> None:
     made = layer('["a.b"]\nwaits = true\n')
     with pytest.raises(RowError, match="there are two rows of this name"):
-        made.add(parse(b'["a.b"]\nelementwise = true\n'))
+        made.add(toml(b'["a.b"]\nelementwise = true\n'))
 
 
 def test_a_mistake_knows_what_was_meant() -> None:

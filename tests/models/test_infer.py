@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import devlint
-from devlint.flow.catalog.libraries import parse
+from devlint.source.files import toml
 
 pytest.importorskip("torch")
 ROOT = Path(devlint.__file__).parents[1]
@@ -235,7 +235,7 @@ def drafted(library: Path) -> str:
 
 
 def test_rows_say_what_the_calls_have_shown(drafted: str) -> None:
-    rows = {key.removeprefix("private_library."): words for key, words in parse(drafted.encode()).items()}
+    rows = {key.removeprefix("private_library."): words for key, words in toml(drafted.encode()).items()}
     assert {name: rows.pop(name, None) for name in DRAFTED} == DRAFTED
     assert not rows
 
@@ -250,7 +250,7 @@ def test_what_has_no_row_has_a_comment(drafted: str) -> None:
 def test_the_rows_pass_the_check_as_they_are(library: Path, drafted: str) -> None:
     (library / "rows.toml").write_text(drafted, encoding="utf-8")
     code, text, _ = run(library, "check", "rows.toml")
-    number = len(parse(drafted.encode()))
+    number = len(toml(drafted.encode()))
     assert (code, text.splitlines()[-1]) == (0, f"{number} shown, 0 different, 0 not shown.")
 
 
@@ -261,7 +261,7 @@ def test_nothing_is_written_beside_the_code(library: Path, drafted: str) -> None
 def test_one_function_by_its_name(library: Path) -> None:
     code, text, _ = run(library, "infer", "private_library.send")
     assert code == 0
-    assert parse(text.encode()) == {"private_library.send": DRAFTED["send"]}
+    assert toml(text.encode()) == {"private_library.send": DRAFTED["send"]}
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ class Stuck:
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert parse(done.stdout.encode()) == {"private_library.same": {"result": "argument:x", "parameters": ["x"]}}
+    assert toml(done.stdout.encode()) == {"private_library.same": {"result": "argument:x", "parameters": ["x"]}}
     assert [line for line in done.stdout.splitlines()[1:] if line.startswith("#")] == [
         "# private_library.Stuck: cannot be called: it has not returned after 0.2 seconds",
         "# private_library.stuck: cannot be called: it has not returned after 0.2 seconds",

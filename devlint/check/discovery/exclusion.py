@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import replace
-from typing import NamedTuple
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, NamedTuple
 
 from devlint.check.discovery.patterns import compiled
 from devlint.config.messages import leads_out
 from devlint.config.schema import DEFAULT_EXCLUDE, Config
 from devlint.source.file_kinds import PATTERNS
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 class IgnoreFile(NamedTuple):

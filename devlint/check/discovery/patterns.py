@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _STAR = "[^/]*"
 _ANYWHERE = "(?:/.+)?"
@@ -20,6 +22,8 @@ _FEW = 3
 @lru_cache(maxsize=64)
 def compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
     """The patterns of some lines; what raises for one that makes no sense is pathspec's to say."""
+    from pathspec import GitIgnoreSpec
+
     spec = GitIgnoreSpec.from_lines(lines)
     for pattern in spec.patterns:
         regex = getattr(pattern, "regex", None)

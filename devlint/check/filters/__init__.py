@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.check.discovery.target import Target
 from devlint.finding import Finding
+from devlint.immutable import immutable
 
 if TYPE_CHECKING:
     from devlint.check.filters.baseline import Baseline
     from devlint.check.filters.revision import Since
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class Filters:
     """What a run leaves out of its report; it can be asked about all of its findings, or about those of a file."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from devlint.check.project import content
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError
+from devlint.source.files import toml
 
 if TYPE_CHECKING:
     from devlint.flow.catalog.libraries import Catalog, Layer
@@ -62,7 +63,7 @@ def _catalog(project: tuple[str, ...], held: tuple[tuple[str, bytes], ...]) -> C
 
 def read(names: tuple[str, ...]) -> Layer:
     """The rows of several files; a :class:`ConfigError` is about one of them."""
-    from devlint.flow.catalog.libraries import Layer, parse
+    from devlint.flow.catalog.libraries import Layer
     from devlint.flow.catalog.schema import RowError
 
     layer = Layer()
@@ -71,7 +72,7 @@ def read(names: tuple[str, ...]) -> Layer:
         if fingerprint.digest == content.UNREADABLE:
             raise ConfigError(f"{name}: there is no such file, or it cannot be read")
         try:
-            layer.add(parse(data))
+            layer.add(toml(data))
         except RowError as error:
             raise ConfigError(
                 f"{name}: {error}{did_you_mean(error.word, error.known) if error.word else ''}"

@@ -10,7 +10,6 @@ import ast
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from devlint.check.project import content
 from devlint.check.project.content import Fingerprint
@@ -20,6 +19,7 @@ from devlint.check.project.trace import Trace, recalled
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program.project import Definition, File
 from devlint.flow.program.symbols import ClassInfo
+from devlint.immutable import immutable
 from devlint.source.text import decode
 from devlint.source.tree import Source
 
@@ -42,7 +42,7 @@ class _Text:
         self.definitions = Definitions(self.text)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class _Names:
     """What a file binds at its top level, without its tree."""
 

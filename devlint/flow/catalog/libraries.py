@@ -6,15 +6,15 @@ stand in any one project.
 
 from __future__ import annotations
 
+import os
 import re
-import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from devlint.flow.catalog import schema
 from devlint.flow.catalog.schema import Row, RowError, Words
+from devlint.source.files import content, toml
 
 _LONGEST_CHAIN = 4
 """So many names may stand for each other, one after the other."""
@@ -96,14 +96,15 @@ class _BuiltIn(Layer):
 
     def __init__(self) -> None:
         super().__init__()
-        folder = resources.files(__package__) / "data"
-        self._unread = {file.name[: -len(".toml")]: file for file in folder.iterdir() if file.name.endswith(".toml")}
+        folder = os.path.join(os.path.dirname(__file__), "data")
+        files = (os.path.splitext(name) for name in os.listdir(folder))
+        self._unread = {name: os.path.join(folder, name + end) for name, end in files if end == ".toml"}
         self.packages = tuple(sorted(self._unread))
 
     def words(self, path: str, method: bool) -> Words:
         file = self._unread.pop(path.partition(".")[0], None)
         if file is not None:
-            self.add(parse(file.read_bytes()))
+            self.add(toml(content(file)))
         return super().words(path, method)
 
 
@@ -196,13 +197,3 @@ canonical = BUILT_IN.canonical
 def packages() -> tuple[str, ...]:
     """The packages of which devlint has rows of its own."""
     return _built_in().packages
-
-
-def parse(data: bytes) -> dict[str, Any]:
-    """A file of rows; a ValueError says why it is none."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    document: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
-    return document

@@ -10,8 +10,8 @@ Names are spelled as a user's name resolves: `torch.add`, `torch.Tensor.add_`, `
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
 from devlint.immutable import immutable
@@ -112,7 +112,8 @@ def module_names() -> frozenset[str]:
 
 @cache
 def _data() -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((resources.files(__package__) / "data" / "torch_table.json").read_bytes())
+    with open(os.path.join(os.path.dirname(__file__), "data", "torch_table.json"), "rb") as stream:
+        table: dict[str, Any] = json.loads(stream.read())
     return table
 
 

@@ -58,10 +58,9 @@ class Holder:
     @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
         kinds: dict[type[ast.AST], list[ast.AST]] = {kind: [] for kind in _KEPT}
-        for node in self.nodes:
-            same = kinds.get(type(node))
-            if same is not None:
-                same.append(node)
+        for kind, node in zip(map(type, self.nodes), self.nodes, strict=True):
+            if kind in kinds:
+                kinds[kind].append(node)
         return kinds
 
     def of(self, kind: type[Node]) -> list[Node]:

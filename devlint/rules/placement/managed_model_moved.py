@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from devlint.immutable import immutable
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.edits import shown
 from devlint.sites.placement import ManagedMove
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class _Manager:
     """What a message says of who places something, and how grave it is to move that."""
 

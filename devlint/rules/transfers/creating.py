@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from devlint.finding import Edit, Fix, Span
 from devlint.flow.syntax.nodes import holds
+from devlint.immutable import immutable
 from devlint.rules.code.blocks import around, beside, function_at, method_of, receiver, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, with_arguments, without_call, without_last
@@ -52,7 +53,7 @@ _LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 _SLICES = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class _Asked:
     """What the move asks for, as the arguments of a creation."""
 

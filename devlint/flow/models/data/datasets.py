@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from devlint import device
 from devlint.device import Device, Kind, Role
@@ -22,6 +21,7 @@ from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Unknow
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer.defaults import generator_place, held
 from devlint.flow.transfer.escapes import Escapes
+from devlint.immutable import immutable
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import Draw, SampleWork, Worker
 from devlint.sites.transfers import Transfer
@@ -32,7 +32,7 @@ _HOOKS = ("collate_fn", "worker_init_fn")
 _SPAWNS = re.compile(r"""set_start_method\(\s*(?:method\s*=\s*)?["'](?:spawn|forkserver)["']""")
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class _Placed:
     """Something was put on a device, in a function (the innermost of ``inside``)."""
 
@@ -42,7 +42,7 @@ class _Placed:
     inside: tuple[ast.AST, ...]
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class _Maker:
     """A loader, and what it uses to make its batches."""
 

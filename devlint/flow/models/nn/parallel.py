@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from devlint import device
 from devlint.device import Device, Kind
@@ -236,7 +235,7 @@ _ALONE = re.compile(r"""^[ \t]*(?:os\.)?environ\[["']WORLD_SIZE["']\] *= *["']1[
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@immutable(frozen=True, slots=True)
 class _Made:
     node: ast.AST
     scope: Scope

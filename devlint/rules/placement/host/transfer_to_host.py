@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.flow.catalog.concepts import NUMPY
+from devlint.immutable import immutable
 from devlint.rules.code.blocks import beside, builds_no_graph, function_at, way_to
 from devlint.rules.code.edits import put_after, put_before
 from devlint.sites.base import Operand
@@ -22,7 +22,7 @@ _PART = re.compile(r"""\[["']""")
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Absence:
     """A tensor that is not on the CPU: how sure that is, and how a message says so."""
 

@@ -10,13 +10,12 @@ import ast
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.syntax.names import of_self
-from devlint.immutable import replace
+from devlint.immutable import immutable, replace
 from devlint.rules.code.blocks import keyword_of, receiver
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
@@ -36,7 +35,7 @@ _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Meeting:
     """``stray`` is on the CPU, or on the wrong accelerator; ``other`` is where the work is done.
 
