@@ -20,7 +20,8 @@ class Load(Site):
     seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them, and
     ``training`` what trains with them.  ``put`` is the place where a function of the file, which makes the samples or
     the batches, returns tensors that it has put on ``batches``.  ``anywhere`` says that the samples are tensors, or a
-    list of some, of which nothing tells that they are on the host.
+    list of some, of which nothing tells that they are on the host.  ``released`` says that the code to which the loader
+    goes makes copies with ``non_blocking=True``.
     """
 
     loader: str
@@ -35,6 +36,7 @@ class Load(Site):
     training: Training | None = None
     put: Step | None = None
     anywhere: bool = False
+    released: bool = False
 
 
 @immutable(frozen=True, slots=True)

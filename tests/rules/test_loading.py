@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
+from devlint.check.engine import check_paths
 from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
@@ -24,7 +26,8 @@ LOOP = Scope(loop=ast.Pass())
 
 def move(target: Device | None, scope: Scope = LOOP, non_blocking: bool = False) -> Transfer:
     node = ast.parse("x.to(device)", mode="eval").body
-    return Transfer(node, scope, "to", "tensor", Operand(node, "x", CPU), target, non_blocking=non_blocking)
+    value = Operand(ast.Name("x"), "x", CPU)
+    return Transfer(node, scope, "to", "tensor", value, target, non_blocking=non_blocking)
 
 
 def judge(
@@ -123,10 +126,65 @@ def test_a_literal_false_is_for_those_who_ask() -> None:
     assert not judge(escapes=True, call="DataLoader(data, pin_memory=False)")
 
 
-def test_a_loader_that_leaves_the_file_is_a_hint() -> None:
+def test_a_loader_that_leaves_the_file_is_a_hint_for_those_who_ask() -> None:
     (report,) = judge(escapes=True)
     assert str(report.severity) == "info"
+    assert report.asked
     assert not judge()
+
+
+def told(code: str) -> list[str]:
+    """The severities of what everybody is told."""
+    head = "from torch.utils.data import DataLoader\n"
+    return [str(finding.severity) for finding in check_source(head + code) if finding.code == "DVL301"]
+
+
+def copied(loader: str, copy: str) -> list[str]:
+    loop = f"    for x in {loader}:\n        model({copy})\n"
+    return told(f"def f(dataset, model, device):\n{loop}")
+
+
+def test_without_workers_only_copies_that_do_not_wait_are_worth_a_word() -> None:
+    assert copied("DataLoader(dataset, num_workers=2)", "x.to(device)") == ["warning"]
+    assert copied("DataLoader(dataset)", "x.to(device)") == []
+    assert copied("DataLoader(dataset, num_workers=0)", "x.to(device)") == []
+    assert copied("DataLoader(dataset)", "x.to(device, non_blocking=True)") == ["info"]
+
+
+@pytest.mark.parametrize("converted", ["x.float()", "x[0].view(-1).long()", "x.type(dtype)", "x.double().t()"])
+def test_what_is_converted_on_the_host_may_leave_the_pinned_memory(converted: str) -> None:
+    assert copied("DataLoader(dataset, num_workers=2)", f"{converted}.to(device)") == []
+    assert copied("DataLoader(dataset, num_workers=2)", f"{converted}.to(device), x.to(device)") == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "others", "expected"),
+    [("workers=2", "net.cuda()", ["info"]), ("workers=2", "net", []), ("workers", "net.cuda()", [])],
+)
+def test_a_loader_that_leaves_needs_workers_and_something_that_is_moved(
+    workers: str, others: str, expected: list[str]
+) -> None:
+    assert (
+        told(f"def f(net, data, {workers}):\n    {others}\n    return DataLoader(data, num_workers=workers)\n")
+        == expected
+    )
+
+
+@pytest.mark.parametrize(("waiting", "expected"), [("", []), (", non_blocking=True", ["info"])])
+def test_a_loader_that_goes_to_copies_which_do_not_wait_is_a_hint(
+    tmp_path: Path, waiting: str, expected: list[str]
+) -> None:
+    trainer = (
+        "class Trainer:\n    def train(self, loader):\n        self.epoch(loader)\n"
+        "    def epoch(self, loader):\n        for batch in loader:\n            self.step(self.placed(batch))\n"
+        f"    def placed(self, batch):\n        return [x.to(self.device{waiting}) for x in batch]\n"
+    )
+    (tmp_path / "training.py").write_text(trainer)
+    main = "from torch.utils.data import DataLoader\nfrom training import Trainer\n"
+    main += "def main(data):\n    Trainer().train(DataLoader(data))\n"
+    (tmp_path / "main.py").write_text(main)
+    found = check_paths([str(tmp_path)], Config()).findings
+    assert [str(finding.severity) for finding in found if finding.code == "DVL301"] == expected
 
 
 def test_a_single_batch_is_no_loop() -> None:

@@ -331,7 +331,7 @@ class Engine(Interpreter):
         info = function.info
         self.component(CallContexts).called(frame, info)
         if self.refuses(frame, info):
-            self.component(Escapes).everything(call.values())
+            self.component(Escapes).into(call.values(), info)
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)

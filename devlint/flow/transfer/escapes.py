@@ -9,15 +9,20 @@ from devlint.flow.core.interpreter import Component, Interpreter
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.tensors import Loader, Tensor
 from devlint.flow.domain.values import CONTAINERS, Mapping, Sequence, Value
+from devlint.flow.program.symbols import FunctionInfo
 
 
 class Escapes(Component):
-    """What has escaped in a file: loaders by their identity, samplers and creations of tensors by their nodes."""
+    """What has escaped in a file: loaders by their identity, samplers and creations of tensors by their nodes.
+
+    ``released`` are the loaders that went to where copies are made with ``non_blocking=True``.
+    """
 
     shared = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.loaders: set[int] = set()
+        self.released: set[int] = set()
         self.samplers: set[ast.AST] = set()
         self._creations: set[int] = set()
 
@@ -53,6 +58,15 @@ class Escapes(Component):
         """Loaders, samplers and tensors among ``values`` go where they cannot be followed."""
         self.data(values)
         self.tensors(values)
+
+    def into(self, values: tuple[Value, ...], info: FunctionInfo) -> None:
+        """Loaders, samplers and tensors among ``values`` go into a function that is not followed."""
+        self.everything(values)
+        nodes = info.nodes if info.owner is None else info.owner.nodes
+        options = (node for node in nodes if isinstance(node, ast.keyword) and node.arg == "non_blocking")
+        given = [value for value in values if isinstance(value, Loader)]
+        if given and any(isinstance(node.value, ast.Constant) and node.value.value is True for node in options):
+            self.released.update(oid for value in given for oid in value.oids)
 
     def is_out(self, creation: ast.AST | None) -> bool:
         """Whether a tensor that was created at a node has escaped."""

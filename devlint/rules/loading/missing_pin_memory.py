@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import around, assigned, way_to
+from devlint.rules.code.blocks import around, assigned, function_at, keyword_of, method_of, receiver, way_to
 from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
@@ -16,6 +17,9 @@ from devlint.source.syntax import says_none
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
+"""Methods that copy on the host, unless the tensor has the dtype already."""
+_MOVES = re.compile(r"\.(?:cuda|to)\(")
 
 
 class MissingPinMemory(Rule):
@@ -23,8 +27,11 @@ class MissingPinMemory(Rule):
 
     ## What it does
     Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
-    of a loop. Where the loader leaves the code that can be seen, it is a hint. `pin_memory=False` is a decision; where
-    the batches are seen to be copied, it is a hint for those who select the rule.
+    of a loop. It is a hint where perhaps nothing is won. One for all without worker processes (`num_workers` absent or
+    0), where the loop itself pins, if the copies ask for `non_blocking=True`; and where the loader leaves the code that
+    can be seen, for such copies, or with workers in a file that moves other things. For those who select the rule:
+    without workers or such copies, or where none are seen; a conversion on the host, `batch.float().to(device)`, which
+    may leave the pinned memory; and `pin_memory=False`, a decision, where the batches are seen to be copied.
 
     ## Why it matters
     A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
@@ -106,19 +113,54 @@ class MissingPinMemory(Rule):
         # the loaders of torch_xla make no use of pinned memory
         if not moves and any("torch_xla" in line for line in self.source.lines):
             return
+        alone = self._workers(site) == 0 and site.measured is None
+        released = site.released or any(move.non_blocking for move in moves)
+        converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
+        seen = bool(moves) or bool(self._workers(site) and _MOVES.search(self.source.text))
+        told = released or (seen and not alone)
         copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
             # an argument that the code takes from elsewhere may have been a decision
-            severity=None if moves and not site.open else Severity.INFO,
+            severity=None if moves and not (site.open or alone or converted) else Severity.INFO,
             steps=_copies(moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
+            asked=converted or not told,
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design
             cause=" ".join(str(self.source.span(move.node)) for move in moves),
         )
+
+    def _workers(self, site: Load) -> int | None:
+        """How many processes make the batches, ``None`` where that is not known; the default of an argument counts."""
+        call, function = site.node, function_at(self.source, site.node)
+        given = keyword_of(call, "num_workers") if isinstance(call, ast.Call) else None
+        if not isinstance(given, ast.Name) or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return site.workers
+        arguments = function.args
+        placed = [*arguments.posonlyargs, *arguments.args]
+        placed = [*placed[len(placed) - len(arguments.defaults) :], *arguments.kwonlyargs]
+        pairs = zip(placed, (*arguments.defaults, *arguments.kw_defaults), strict=True)
+        default = next((value for parameter, value in pairs if parameter.arg == given.id), None)
+        number = default.value if isinstance(default, ast.Constant) else None
+        # the default of none is for some caller to raise
+        return number if isinstance(number, int) and number > 0 else site.workers
+
+    def _converted(self, move: Transfer) -> bool:
+        """Whether the batch may be converted on the host, into memory of its own, before it is copied."""
+        node: ast.AST | None = move.value.node
+        row, seen = getattr(node, "lineno", 0), assigned(around(self.source, move.node))
+        while isinstance(node, ast.Name) or method_of(node):
+            if method_of(node) in _CASTS:
+                return True
+            if isinstance(node, ast.Name):
+                before = (each for each in seen.get(node.id, ()) if each[0] < row)
+                row, node = max(before, key=operator.itemgetter(0), default=(0, None))
+            else:
+                node = receiver(node)
+        return False
 
     def _of_one_batch(self, move: Transfer) -> bool:
         """Whether it is one batch and no stream of them.

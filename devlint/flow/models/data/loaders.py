@@ -173,6 +173,7 @@ class Loaders(Observer):
                 self.sharing.training(oid),
                 put,
                 known.anywhere,
+                oid in self._escapes.released,
             )
 
 
