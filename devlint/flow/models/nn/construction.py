@@ -10,9 +10,8 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
-from devlint.flow.domain.tensors import Batches, as_tensor, named_place
-from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Value, is_literal, is_none
-from devlint.flow.models.torch.functions import function
+from devlint.flow.domain.tensors import as_tensor, named_place
+from devlint.flow.domain.values import Opaque, Sequence, Value, is_literal, is_none
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state
 from devlint.flow.transfer.defaults import default_place
@@ -103,16 +102,4 @@ def twin(frame: Frame, module: Module) -> Module:
     return copy
 
 
-def _unwrapped(frame: Frame, call: Call, path: str) -> Value:
-    """What returns a module as it is, compiled perhaps."""
-    first = call.first
-    return first if isinstance(first, Module) else function(frame, call, path)
-
-
-def _compiled(frame: Frame, call: Call, path: str) -> Value:
-    first = call.first
-    return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
-
-
 MODELS.register(dict.fromkeys((*torch_table.module_names(), *modules.CONTAINERS), construct))
-MODELS.register({"torch.compile": _compiled, "torch.jit.script": _unwrapped, "torch.compiler.disable": _unwrapped})
