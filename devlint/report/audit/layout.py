@@ -131,7 +131,7 @@ class _Columns:
 
     def line(self, table: Table, lead: str, row: Row, text: str = "") -> str:
         """One row; ``lead`` takes the gutter."""
-        body = f"{self._join(figures(row))}  {_cut(quality(table, row), self._how):<{self._how}}"
+        body = f"{self._join(figures(row))}  {cut(quality(table, row), self._how):<{self._how}}"
         return f"{lead}{' ' * self.indent}  {body}  {text}".rstrip()
 
     def _join(self, found: Sequence[str]) -> str:
@@ -172,7 +172,7 @@ def _group(
     blank = " " * _GUTTER
     several = len({row.kind.start for row in group.rows}) > 1
     if text and (not beside or several or any(row.via for row in group.rows)):
-        yield f"{number_}  {_cut(text, width - _GUTTER - 2)}"
+        yield f"{number_}  {cut(text, width - _GUTTER - 2)}"
         number_, text = blank, ""
     room = width - columns.width - columns.indent - 2
     places = [_place(row, code, several, room if beside else width - _GUTTER - 2) for row in group.rows]
@@ -184,7 +184,7 @@ def _group(
         elif place not in ("", above):
             yield f"{number_}  {place}"
             number_, above = blank, place
-        yield columns.line(table, number_, row, _cut(text, room))
+        yield columns.line(table, number_, row, cut(text, room))
         number_, text = blank, ""
 
 
@@ -194,12 +194,12 @@ def _place(row: Row, code: Code, several: bool, room: int) -> str:
         # the library's line by which it came there, with its code where that can be read
         place = f"via {code.place(row.via)}"
         left = room - cells(place) - 2
-        return f"{place}  {_cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else _cut(place, room)
+        return f"{place}  {cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else cut(place, room)
     if not several or row.frame is None or room < _READABLE:
         return ""
     expression = code.expression(row.frame)
     # the end is kept, where the call stands that was running
-    return "" if expression == code.line(row.frame) else _cut(expression[::-1], room)[::-1]
+    return "" if expression == code.line(row.frame) else cut(expression[::-1], room)[::-1]
 
 
 def _tail(rows: Sequence[Row], paint: Paint) -> Iterator[str]:
@@ -227,7 +227,7 @@ def _by_file(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:
         yield file, list(found)
 
 
-def _cut(text: str, room: int) -> str:
+def cut(text: str, room: int) -> str:
     """Text that fits; what does not ends in dots."""
     if cells(text) <= room:
         return text

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from devlint.report.audit.header import command
-from devlint.report.audit.layout import NOWHERE, TITLES
+from devlint.report.audit.layout import NOWHERE, TITLES, cut
 from devlint.report.audit.processes import trainers
 from devlint.report.compare import Both, Comparison, Flow, Line, Spot
 from devlint.report.terminal import BLUE, BOLD, Paint, cells, one_line
@@ -140,7 +140,7 @@ def _line(line: Line, paint: Paint, width: int) -> Iterator[str]:
     spot = line.after or line.before
     if spot is None:
         return
-    text = _fitting(spot.code, width - 4 - cells(_place(line)))
+    text = cut(spot.code, width - 4 - cells(_place(line)))
     yield f"  {paint(BLUE, _place(line))}  {text}".rstrip()
     for flow in line.flows:
         parts = [_arrow(flow.calls, number, " calls")]
@@ -168,7 +168,3 @@ def _called(spot: Spot) -> str:
 def _arrow(values: Both, show: Callable[[float], str], unit: str = "") -> str:
     old, new = ("?" if value is None else show(value) for value in values)
     return f"{old}{unit}" if old == new else f"{old} -> {new}{unit}"
-
-
-def _fitting(text: str, room: int) -> str:
-    return text if cells(text) <= room else f"{text[: max(room - 3, 0)].rstrip()}..."
