@@ -39,7 +39,7 @@ _COUNTED: dict[str, tuple[str, Callable[[Event], bool]]] = {
 }
 """What is counted, by the names of budgets for a whole run: in words, and which events."""
 _PER_STEP = "_per_step"
-_ARTICLES = {"training": "a", "evaluation": "an"}
+_STEPS = {"train": "a training", "eval": "an evaluation"}
 
 
 def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> list[Breach]:
@@ -72,7 +72,7 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
         return
     show = size if in_bytes else number
     rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
-    where = f" in {_ARTICLES[worst.phase]} {worst.phase} step{rank}" if per_step else rank.replace(" of", " in")
+    where = f" in {_STEPS[worst.phase]} step{rank}" if per_step else rank.replace(" of", " in")
     if worst.amount == 1:
         what = what.replace("copies", "copy").replace("waits", "wait")
     text = f"{show(worst.amount)} {what}{where}"
@@ -81,8 +81,8 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
 
 
 def _stepping(process: Process) -> str | None:
-    """The phase whose steps are counted, in the words of a report."""
-    return "training" if process.steps.train else "evaluation" if process.steps.eval else None
+    """The phase whose steps are counted."""
+    return "train" if process.steps.train else "eval" if process.steps.eval else None
 
 
 class _Sum:
@@ -92,11 +92,10 @@ class _Sum:
         self.process = process
         self.phase = phase
         self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
-        wanted = {"training": "train", "evaluation": "eval"}.get(self.phase)
-        steps = {"train": process.steps.train, "eval": process.steps.eval}.get(wanted or "", 0)
+        steps = {"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0)
         for event in process.events:
-            if counts(event) and wanted in (None, event.phase):
-                here = cost_of(event, steps) if wanted else Cost(event.calls, event.bytes)
+            if counts(event) and phase in ("", event.phase):
+                here = cost_of(event, steps) if phase else Cost(event.calls, event.bytes)
                 place = (event.frame, event.via)
                 self.places[place] = self.places.get(place, Cost()).plus(here)
         self.amount = sum(each.bytes if in_bytes else each.calls for each in self.places.values())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from devlint.finding import Evidence, Finding
+from devlint.finding import Evidence, Finding, Measurement
 from devlint.report.wording import duration, number, plural, rank_list, size
 from devlint.sites.proof import CONFIRMED, UNDECIDED
 
@@ -45,7 +45,9 @@ def seen(measured: Mapping[str, Any]) -> str:
 
 def as_object(evidence: Evidence) -> dict[str, Any]:
     """The same for programs, with all that was measured."""
-    measured = None
-    if evidence.measured is not None:
-        measured = {**asdict(evidence.measured), "ranks": list(evidence.measured.ranks)}
-    return {"verdict": evidence.verdict, "note": evidence.note, "measured": measured}
+    return {"verdict": evidence.verdict, "note": evidence.note, "measured": measured(evidence.measured)}
+
+
+def measured(found: Measurement | None) -> dict[str, Any] | None:
+    """What was measured at a site, for programs."""
+    return None if found is None else {**asdict(found), "ranks": list(found.ranks)}

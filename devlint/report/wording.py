@@ -81,11 +81,11 @@ def problems(counts: Mapping[Severity, int]) -> str:
     return f"{plural(sum(counts.values()), 'problem')} ({', '.join(parts)})"
 
 
-def listed(words: Sequence[str], most: int = 8) -> str:
+def listed(words: Sequence[str], most: int = 8, last: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``; a long list ends with how many there are besides."""
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def rank_list(numbers: Iterable[int]) -> str:

@@ -111,12 +111,11 @@ def _remedies(record: Record) -> str:
     memory = max((device.memory for device in process.environment.devices), default=0)
     if held and memory and held > memory / 2:
         ways = ["splitting the model (`torch.distributed.fsdp.fully_shard`)", "an optimizer with less state"]
-        return (
-            f"its parameters, gradients and optimizer take about {size(held)}; what helps is {_or([*ways, *precision])}"
-        )
+        taken = f"its parameters, gradients and optimizer take about {size(held)}"
+        return f"{taken}; what helps is {listed([*ways, *precision], last='or')}"
     ways = ["a smaller batch with gradient accumulation", *precision, "activation checkpointing"]
     besides = f", since parameters, gradients and optimizer take only about {size(held)}" if held and memory else ""
-    return f"what helps is {_or(ways)}{besides}"
+    return f"what helps is {listed(ways, last='or')}{besides}"
 
 
 def _state_bytes(process: Process) -> int:
@@ -264,7 +263,3 @@ def _seconds(event: Event) -> float:
 def _kind(device: str) -> str:
     """The type of a device by its name."""
     return device.partition(":")[0]
-
-
-def _or(ways: list[str]) -> str:
-    return " or ".join(filter(None, [", ".join(ways[:-1]), ways[-1]]))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import observed
@@ -15,6 +14,7 @@ from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.finding import Finding
 from devlint.record import Frame, Process, Record
+from devlint.report.evidence import measured
 from devlint.report.formats.json import as_object
 from devlint.rules.selection import graded, ignored_in, selected, validate
 from devlint.rules.verdicts import verdicts
@@ -38,7 +38,7 @@ def judge(record: Record, config: Config | Resolver | None = None) -> Record:
     sites = grouped(observed(record, locator), lambda site: locator.home(site.node))
     judged = [verdict for source in sites for verdict in _judge(source, sites[source], resolver, record, locator)]
     judged.sort(key=lambda verdict: verdict[0].sort_key)
-    findings = tuple(_object(finding, site) for finding, site in judged)
+    findings = tuple({**as_object(finding), "measured": measured(site.measured)} for finding, site in judged)
     sources = _sources(record, [finding for finding, _ in judged], locator)
     # What was known before is of the files that ran; they may have changed since.
     known = record.digests if record.findings is not None else {}
@@ -58,13 +58,6 @@ def _judge(
     comments = suppressions(source.text, bool(found))
     kept = {id(finding) for finding in comments.apply(finding for finding, _ in found)}
     return [(graded([finding], config)[0], site) for finding, site in found if id(finding) in kept]
-
-
-def _object(finding: Finding, site: Site) -> dict[str, Any]:
-    """The JSON of `devlint check` for a finding, with what was measured."""
-    value = as_object(finding)
-    value["measured"] = None if site.measured is None else {**asdict(site.measured), "ranks": list(site.measured.ranks)}
-    return value
 
 
 def _sources(record: Record, findings: list[Finding], locator: Locator) -> dict[str, dict[int, str]]:
