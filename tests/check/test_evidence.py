@@ -44,7 +44,7 @@ def train():
     weight, unused = torch.ones(2), torch.ones(3)
     unused.to(device)
     for x, y in DataLoader(data, batch_size=8):
-        out = model(x.to(device)) - y.to(device)
+        out = model(x.to(device, non_blocking=True)) - y.to(device, non_blocking=True)
         loss = (out * weight.to(device)).pow(2).sum()
         optimizer.zero_grad()
         loss.backward()
