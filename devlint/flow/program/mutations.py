@@ -26,9 +26,11 @@ def changed(info: ClassInfo) -> dict[str, str]:
             continue
         moved = set(nodes.moved_in_place(method.of(ast.Assign)))
         for written in method.of(ast.Subscript):
-            item = names.dotted(written.value) if isinstance(written.ctx, ast.Store) else ""
-            if item.startswith("self.") and item.count(".") == 1:
-                found.setdefault(item.partition(".")[2], "filled")
+            item: ast.expr = written
+            while isinstance(item, ast.Subscript):
+                item = item.value
+            if isinstance(written.ctx, ast.Store) and names.of_self(item):
+                found.setdefault(names.of_self(item), "filled")
         for node in method.attributes:
             if names.of_self(node) and not isinstance(node.ctx, ast.Load):
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
