@@ -463,3 +463,20 @@ def test_a_tensor_that_goes_where_another_one_is_gets_its_device() -> None:
     helps = [[found.help for found in check_source(code.format(name)) if found.code == "DVL601"] for name in "yx"]
     assert helps[0] == ["use `.to(x.device)`"]
     assert "x.device" not in str(helps[1])
+
+
+@pytest.mark.parametrize(("given", "told"), [("t", []), ("other", ["DVL602"])])
+@pytest.mark.parametrize("backend", ["nccl", "gloo"])
+def test_what_nccl_takes_from_cuda_alone_is_told_to_those_who_ask(given: str, told: list[str], backend: str) -> None:
+    code = f"""
+import torch
+import torch.distributed as dist
+
+# started with {backend}
+def total(count, other):
+    t = torch.tensor([count], device="cuda")
+    dist.all_reduce({given})
+    return t
+"""
+    found = check_source(code.replace("# started with", "BACKEND =").replace(backend, repr(backend)))
+    assert [each.code for each in found if not each.asked] == (["DVL602"] if backend == "gloo" else told)

@@ -32,6 +32,12 @@ LOADER = "torch.utils.data.DataLoader"
 OPTIMIZERS = "torch.optim."
 """How the names of optimizers begin."""
 DISTRIBUTED = "torch.distributed"
+COLLECTIVES = frozenset(
+    f"{DISTRIBUTED}.{name}"
+    for name in """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter
+    reduce_scatter_tensor all_to_all all_to_all_single send recv isend irecv""".split()
+)
+"""What NCCL carries out between accelerators only."""
 DEFAULT_DTYPES = frozenset({"torch.float32", "torch.float"})
 """The type of most numbers that have gradients."""
 IS_AVAILABLE = "torch.cuda.is_available"

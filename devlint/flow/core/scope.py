@@ -11,7 +11,9 @@ from devlint.device import Device, Kind, Role, Topic
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.tensors import DeviceValue
 from devlint.flow.domain.values import Opaque, Value
+from devlint.flow.program.def_use import for_collectives
 from devlint.flow.syntax import names
+from devlint.immutable import replace
 from devlint.sites.base import Scope
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
@@ -66,6 +68,13 @@ def scope_of(frame: Frame) -> Scope:
         # what is imported needs CUDA, or what has been asked for does
         bound=frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound,
     )
+
+
+def scope_of_placement(frame: Frame, node: ast.AST) -> Scope:
+    """The surroundings of what places a tensor, perhaps for NCCL, which takes tensors of CUDA alone."""
+    scope = scope_of(frame)
+    collected = id(node) in for_collectives(frame.code) and not frame.interpreter.index.mentions("gloo")
+    return replace(scope, bound=True) if collected else scope
 
 
 def in_shim(frame: Frame) -> bool:

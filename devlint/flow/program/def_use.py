@@ -8,6 +8,7 @@ import itertools
 import sys
 from collections.abc import Iterator
 
+from devlint.flow.catalog.concepts import COLLECTIVES
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
@@ -28,6 +29,35 @@ Code = FunctionInfo | Index
 def called(code: Code | ClassInfo) -> list[tuple[ast.Call, str]]:
     """Every call in some code, with the canonical name of what it calls."""
     return [(call, code.index.resolve(names.dotted(call.func))) for call in code.calls]
+
+
+@derived
+def for_collectives(code: Code) -> frozenset[int]:
+    """The calls that make or move the tensors which collectives are given, and what they call and spell out, by id."""
+    given = [part for call, path in called(code) if path in COLLECTIVES for part in nodes.given(call)]
+    parts = [part for whole in given for part in (whole, *getattr(whole, "elts", ()))]
+    held = {part.id for part in parts if isinstance(part, ast.Name)}
+    for statement in code.of(ast.Assign) if held else ():
+        if any(isinstance(target, ast.Name) and target.id in held for target in statement.targets):
+            parts.append(statement.value)
+    for call in code.calls if held else ():
+        if names.method(call) == "append" and names.root(call) in held:
+            parts += call.args
+    made = [call for part in parts for call in _made(part)]
+    literals = [given for call in made for given in nodes.given(call) if isinstance(given, ast.Constant)]
+    return frozenset(map(id, (*made, *(call.func for call in made), *literals)))
+
+
+def _made(node: ast.expr) -> Iterator[ast.Call]:
+    """The calls that an expression is the result of, one after the other; of a list, those of its items."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.BinOp, ast.ListComp)):
+        if isinstance(node, ast.Call):
+            yield node
+            node = node.func
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+        else:
+            node = node.left if isinstance(node, ast.BinOp) else node.elt
 
 
 def _root(code: Code) -> ast.AST:

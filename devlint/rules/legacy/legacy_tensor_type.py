@@ -58,7 +58,8 @@ class LegacyCudaTensorType(DeprecatedName):
     - `torch.FloatTensor` and other types of the CPU.
     - Code for several versions of torch: a `try` that handles an ImportError or AttributeError, a branch that hangs on
       `hasattr` or on the version.
-    - It is an info only where the code runs only if CUDA is available, and in tests.
+    - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
+      the tensor, which NCCL takes from CUDA alone, and in tests.
 
     ## Fix safety
     `Variable(x)` becomes `x`: safe where `x` is made right there, else unsafe, since a variable is detached from the
@@ -97,7 +98,7 @@ class LegacyCudaTensorType(DeprecatedName):
             # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
             return
         dtype, device = _DTYPES.get(kind, ""), device_at_hand(self.source, site.node, site.scope)
-        mild = site.scope.guarded or edits.in_test(self.source, site.scope)
+        mild = site.scope.guarded or site.scope.bound or edits.in_test(self.source, site.scope)
         fails = "" if site.scope.guarded else ", and fails without it"
         new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"
         yield Report(

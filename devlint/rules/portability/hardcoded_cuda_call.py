@@ -60,8 +60,9 @@ class HardcodedCudaCall(Rule):
     - The move can be left out, as DVL201 or DVL303 says.
     - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
       `torch.cuda.set_device(rank)`: for those who select the rule, unless a device is at hand, and not if the project's
-      torch can be asked for no other accelerator; and in tests; and of a module that is known to hold nothing, such as
-      a loss without weights: there the call does nothing, and can be left out.
+      torch can be asked for no other accelerator; likewise of what a collective of `torch.distributed` is given, which
+      NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
+      nothing, such as a loss without weights: there the call does nothing, and can be left out.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -130,11 +131,11 @@ class HardcodedCudaCall(Rule):
         yield Report(
             message,
             label="CUDA only",
-            severity=Severity.INFO if edits.in_test(self.source, site.scope) else there,
+            severity=Severity.INFO if site.scope.bound or edits.in_test(self.source, site.scope) else there,
             help=self._help(instead, number, made.function if made is not None and at_once else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=there is not None and not instead,
+            asked=(there is not None or site.scope.bound) and not instead,
             covers=("DVL203",) if at_once else (),
         )
 

@@ -73,6 +73,8 @@ class HardcodedCudaDevice(Rule):
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`; or what gets the tensor
       is given something of `torch.cuda` beside it: `group.broadcast(x, stream=torch.cuda.current_stream())`.
+    - A collective of `torch.distributed` is given the tensor, which NCCL takes from CUDA alone: an info for those who
+      select the rule, unless a device is at hand, or the file speaks of Gloo.
     - It is the default of a private function of which every call in the file gives the parameter.
     - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.
     - It is an option of a script whose names a configuration sets anew: `exec(open("configurator.py").read())`.
@@ -110,7 +112,8 @@ class HardcodedCudaDevice(Rule):
         if site.role == "variable" and not site.scope.function and _is_option(self.source.tree):
             return
         device = device_instead_of_cuda(self.source, site.node, site.scope) if site.role in _REPLACED else ""
-        mild = site.revised or site.role in _MILD or site.scope.required or edits.in_test(self.source, site.scope)
+        needed = site.scope.required or site.scope.bound
+        mild = site.revised or site.role in _MILD or needed or edits.in_test(self.source, site.scope)
         replaced = device and self.source.segment(site.node).strip("rRuU\"'") == site.text
         # in a decorator, no device in use is known yet
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
@@ -122,7 +125,7 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=site.role in _ASKED or (site.scope.required and not device),
+            asked=site.role in _ASKED or (needed and not device),
         )
 
     def _message(self, site: Literal, others: bool) -> str:

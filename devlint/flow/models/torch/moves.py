@@ -10,7 +10,7 @@ from devlint.flow.catalog.methods import is_dtype
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.scope import scope_of
+from devlint.flow.core.scope import scope_of, scope_of_placement
 from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
 from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.provenance import Origin
@@ -83,7 +83,7 @@ def _site(frame: Frame, call: Call, node: ast.Attribute, kind: str, operand: Ope
     """The site of a move, with what can be said of any."""
     return Transfer(
         call.node,
-        scope_of(frame),
+        scope_of_placement(frame, call.node),
         spelled=node.attr,
         kind=kind,
         value=operand,

@@ -10,7 +10,7 @@ import ast
 
 from devlint import device
 from devlint.device import Kind, Role
-from devlint.flow.catalog.concepts import DISTRIBUTED
+from devlint.flow.catalog.concepts import COLLECTIVES
 from devlint.flow.catalog.methods import MOVERS, TO_HOST
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
@@ -30,10 +30,6 @@ from devlint.source.syntax import makes_nothing
 
 _CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
 """Factories that wrap data of the host."""
-_COLLECTIVES = frozenset(
-    """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter reduce_scatter_tensor
-    all_to_all all_to_all_single send recv isend irecv""".split()
-)
 _LIBRARY = "torch_"
 """How packages are called whose functions compute with tensors where those are."""
 _OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "named_modules"})
@@ -102,8 +98,7 @@ class MixedOperands(Observer):
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
         """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
-        module, _, name = path.rpartition(".")
-        if module != DISTRIBUTED or name not in _COLLECTIVES or frame.interpreter.index.mentions("gloo"):
+        if path not in COLLECTIVES or frame.interpreter.index.mentions("gloo"):
             return
         for node, value in zip(call.nodes, call.positional, strict=False):
             made = value if isinstance(value, Tensor) else None

@@ -11,7 +11,7 @@ from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
-from devlint.flow.core.scope import in_shim, scope_of
+from devlint.flow.core.scope import in_shim, scope_of_placement
 from devlint.flow.domain.values import Named, Opaque, Unknown, Value
 from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import is_type_test
@@ -75,7 +75,7 @@ class ApiMentions(Observer):
 
     def _mention(self, frame: Frame, node: ast.AST, path: str, call: ast.Call | None = None, use: str = "") -> None:
         shim = path in self._shims or in_shim(frame)
-        frame.emit(Mention(node, scope_of(frame), path, call, use, shim))
+        frame.emit(Mention(node, scope_of_placement(frame, node), path, call, use, shim))
 
 
 def _profiled(text: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.scope import scope_of
+from devlint.flow.core.scope import scope_of, scope_of_placement
 from devlint.flow.domain.values import Const, Value, is_literal
 from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.program.symbols import FunctionInfo
@@ -45,7 +45,7 @@ class DeviceLiterals(Observer):
             role = "parameter" if frame.defaults else _purpose(role, call)
             if role in _CHOSEN and _is_default(frame, node):
                 role = "default"
-            frame.emit(Literal(node, scope_of(frame), text, role, revised))
+            frame.emit(Literal(node, scope_of_placement(frame, node), text, role, revised))
             frame.component(GpuSelection).number(frame, node, place.index, text)
 
     def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
