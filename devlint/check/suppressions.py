@@ -18,7 +18,7 @@ from devlint.source.text import split_lines
 _MENTIONS = (b"devlint:", b"noqa")
 _OURS = (b"devlint:", b"dvl")
 PRAGMA = re.compile(r"#\s*devlint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\]?)?\s*(?P<rest>[^#]*)")
-_NOQA = re.compile(r"#\s*noqa(?![\w-])(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
+_NOQA = r"(?i)#\s*noqa(?![\w-])(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?"
 _SKIPPED = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT})
 META = frozenset({PARSE_ERROR, UNUSED_SUPPRESSION})
 
@@ -198,7 +198,7 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
         for match in PRAGMA.finditer(comment):
             rows = layout.rows_below(row) if alone else frozenset({row})
             _read_pragma(match, (row, column), lines, rows, found)
-        noqa = None if alone else _NOQA.search(comment)
+        noqa = None if alone else re.search(_NOQA, comment)
         if noqa:
             _read_noqa(noqa, (row, column), lines, found)
     return found

@@ -78,23 +78,21 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
 
 # -- one declaration ---------------------------------------------------------------------------------------------------
 
-_DECLARATION = re.compile(r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?")
-_WHEEL = re.compile(r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl")
-_BUILD = re.compile(r"(?<=[\w*])=[\w.*]+")
+_DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
+_WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
+_BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
-_BOUND = re.compile(
-    r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
-)
+_BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
 
 
 def oldest(declaration: str) -> Release | None:
     """The oldest torch that a requirement allows, as pip, Poetry or conda spell it; None if it is of something else,
     or leaves that open."""
     declaration = re.split(r"\s#|;", declaration.strip(), maxsplit=1)[0].strip()
-    if wheel := _WHEEL.search(declaration):
+    if wheel := re.search(_WHEEL, declaration):
         major, minor = wheel["version"].split(".")
         return int(major), int(minor)
-    match = _DECLARATION.fullmatch(declaration)
+    match = re.fullmatch(_DECLARATION, declaration)
     if match is None or match["name"].lower() not in _NAMES or not match["bounds"]:
         return None
     return min((_oldest_of_all(way) for way in re.split(r"\|\|?", match["bounds"].strip("() "))), default=None) or None
@@ -104,7 +102,7 @@ def _oldest_of_all(bounds: str) -> Release | tuple[()]:
     """The oldest release that several bounds allow together; empty where they leave that open."""
     least: list[Release] = []
     most: list[Release] = []
-    for match in _BOUND.finditer(_BUILD.sub("", bounds)):
+    for match in re.finditer(_BOUND, re.sub(_BUILD, "", bounds)):
         release = int(match["major"]), int(match["minor"] or 0)
         if match["operator"] == "<" and not match["patch"].strip(".0*"):
             most += _before(*release)

@@ -17,8 +17,8 @@ _LEAST = 20
 """Code that has fewer columns beside its place stands below it."""
 _GUTTER = 5
 """Room for the numbers of lines at the left, whatever they are."""
-_NAME = re.compile(r"`([^`]*)`")
-_WORD = re.compile(r"""\w+|[^\w\s'"]""")
+_NAME = r"`([^`]*)`"
+_WORD = r"""\w+|[^\w\s'"]"""
 
 _Lines = Callable[[str], Sequence[str]]
 
@@ -94,9 +94,9 @@ def _beside_code(finding: Finding, lines_of: _Lines) -> str:
         there = all(f" {part.strip()} " in code for part in _words(name[1]).split(" . . . "))
         return "" if there else name[0]
 
-    return _NAME.sub(unless_there, finding.message)
+    return re.sub(_NAME, unless_there, finding.message)
 
 
 def _words(code: str) -> str:
     """Code as its words, whatever quotes and blanks it has."""
-    return " ".join(["", *_WORD.findall(code), ""])
+    return " ".join(["", *re.findall(_WORD, code), ""])

@@ -7,7 +7,6 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TextIO
 
 BLUE, BOLD = "1;34", "1"
@@ -53,6 +52,8 @@ class Paint:
         if not self._links or filename == "-" or filename.startswith("<"):
             return text
         filename = re.sub(r"(?<=\.ipynb):cell \d+$", "", filename)
+        from pathlib import Path
+
         return f"\x1b]8;;{Path(os.path.abspath(filename)).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
 
     def wrap(self, text: str, lead: int) -> list[str]:

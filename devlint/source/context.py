@@ -24,9 +24,9 @@ _MOST = 4_000
 _COMMENT_OR_STRING = re.compile(
     r'''#[^\n]*|"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^\\"\n])*"|'(?:\\.|[^\\'\n])*\'''', re.DOTALL
 )
-_SPACE = re.compile(r"(?:\s|\\\n)+")
-_LAST_COMMA = re.compile(r",\s*(?=[)\]}])")
-_NEEDLESS = re.compile(r"(?<!\w) | (?!\w)")
+_SPACE = r"(?:\s|\\\n)+"
+_LAST_COMMA = r",\s*(?=[)\]}])"
+_NEEDLESS = r"(?<!\w) | (?!\w)"
 
 
 def in_context(source: Source, findings: Sequence[Finding]) -> list[Finding]:
@@ -55,7 +55,7 @@ def plain(code: str) -> str:
 
 
 def _squeezed(code: str) -> str:
-    return _NEEDLESS.sub("", _LAST_COMMA.sub("", _SPACE.sub(" ", code))).replace(",", ", ")
+    return re.sub(_NEEDLESS, "", re.sub(_LAST_COMMA, "", re.sub(_SPACE, " ", code))).replace(",", ", ")
 
 
 def _quoted(string: str) -> str:

@@ -63,6 +63,6 @@ def line_starts(text: str) -> list[int]:
     """Where the lines of a text begin."""
     if "\r" in text:
         return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
-    lengths = map(len, text.split("\n"))
+    lengths = map(len, text.split("\n")[:-1])
     # each line but the last is followed by the one character that ends it
-    return list(itertools.accumulate(lengths, lambda start, length: start + length + 1, initial=0))[:-1]
+    return [start + row for row, start in enumerate(itertools.accumulate(lengths, initial=0))]

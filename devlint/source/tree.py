@@ -18,7 +18,7 @@ from devlint.source.text import ParseFailure, decode, extract, split_lines
 if TYPE_CHECKING:
     import libcst
 
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_BEYOND_ASCII = r"[^\x00-\x7f]"
 
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
@@ -113,7 +113,7 @@ class Source:
 def _wide_characters(line: str) -> tuple[list[int], list[int]]:
     """Where a line's characters beyond ASCII begin, in bytes, and how many bytes too many the first ``n`` take."""
     starts, before = [], [0]
-    for match in _BEYOND_ASCII.finditer(line):
+    for match in re.finditer(_BEYOND_ASCII, line):
         starts.append(match.start() + before[-1])
         before.append(before[-1] + len(match[0].encode("utf-8", "surrogatepass")) - 1)
     return starts, before

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from devlint.flow.catalog import schema
@@ -29,13 +29,10 @@ class _Pattern:
 
     def __init__(self, key: str, words: Words) -> None:
         first = _WILDCARD.search(key)
-        self.rank = (first.start() if first is not None else len(key), len(key))
+        self._key = key
+        self._begin = key[: first.start()] if first is not None else key
+        self.rank = (len(self._begin), len(key))
         self.words = words
-        code, at = "", 0
-        for match in _WILDCARD.finditer(key):
-            code += re.escape(key[at : match.start()]) + _SPELLED.get(match[0], match[0])
-            at = match.end()
-        self._matches = re.compile(code + re.escape(key[at:])).fullmatch
         named = words.get("names")
         self._names = frozenset(named.split()) if isinstance(named, str) else None
         self._open = self._names is None and key.endswith(("*", "]"))
@@ -46,7 +43,15 @@ class _Pattern:
             return False
         if self._names is not None and path.rpartition(".")[2] not in self._names:
             return False
-        return self._matches(path) is not None
+        return path.startswith(self._begin) and self._expression.fullmatch(path) is not None
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        code, at = "", 0
+        for match in _WILDCARD.finditer(self._key):
+            code += re.escape(self._key[at : match.start()]) + _SPELLED.get(match[0], match[0])
+            at = match.end()
+        return re.compile(code + re.escape(self._key[at:]))
 
 
 class Layer:

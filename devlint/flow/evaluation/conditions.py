@@ -30,7 +30,7 @@ _ACCELERATED_NAME = re.compile(
 )
 _MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA|NCCL)")
 """A member of an enumeration which stands for an accelerator, such as ``RNGType.CUDA`` and ``Backend.NCCL``."""
-_NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
+_NEGATIVE_NAME = r"(?i)(?:^|_)(?:no|disable|without|cpu|not)_"
 _AVAILABLE_NAME = re.compile(
     r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",
     re.IGNORECASE,
@@ -297,7 +297,7 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
         return Flag(Wanted(tested), False, accelerated=1)
     if _AVAILABLE_NAME.search(last) or _is_accelerated(last):
         wanted = tested if last.lower().endswith("parallel") else Wanted(tested)
-        return Flag(wanted, _NEGATIVE_NAME.search(last) is None, accelerated=1)
+        return Flag(wanted, re.search(_NEGATIVE_NAME, last) is None, accelerated=1)
     return Flag(tested)
 
 

@@ -15,7 +15,7 @@ from devlint.flow.domain.values import Const, Unknown, Value, is_none
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 
-_OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
+_OF_A_CONSTRUCTOR = r".*__init__:\d+:\w+"
 """The symbol of a parameter of a constructor, as it was passed."""
 
 
@@ -46,7 +46,7 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
             return None
         if name in given or isinstance(default, ast.Constant):
             told.append(given[name] if name in given else Const(getattr(default, "value", None)))
-        elif not _OF_A_CONSTRUCTOR.fullmatch(leaf.symbol) or is_placed(call, info):
+        elif not re.fullmatch(_OF_A_CONSTRUCTOR, leaf.symbol) or is_placed(call, info):
             # the constructor takes it from elsewhere, or may hand it on to that of a base
             return None
     if not any(map(_may_be_away, told)):

@@ -21,12 +21,12 @@ from devlint.source.tree import Source
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 # A word more, as in `origin_device` and `gather_device`, says that it is the device of something else.
-_OF_ANYTHING = re.compile(r"(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*", re.IGNORECASE)
-_NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
+_OF_ANYTHING = r"(?i)(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*"
+_NOWHERE = r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z"
 """A default with which a function takes no accelerator."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
-_TENSOR = re.compile(r"(?:^|\.)(?:Tensor|Parameter)$")
+_TENSOR = r"(?:^|\.)(?:Tensor|Parameter)$"
 
 
 def device_at_hand(source: Source, node: ast.AST, scope: Scope) -> str:
@@ -38,7 +38,7 @@ def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
     function = around(source, node)
     others = (text for text in scope.devices if not _is_of_moved(text, function))
-    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not left_to_default(text, node, function))
+    others = (text for text in others if re.fullmatch(_OF_ANYTHING, text) and not left_to_default(text, node, function))
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
 
 
@@ -83,7 +83,7 @@ def _may_be_else(source: Source, node: ast.AST, name: str) -> bool:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
             kinds = call.args[1] if len(call.args) > 1 else None
             named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-            tensors = all(kind and _TENSOR.search(ast.unparse(kind)) for kind in named)
+            tensors = all(kind and re.search(_TENSOR, ast.unparse(kind)) for kind in named)
             if ast.unparse(call.args[0]) == name and not tensors:
                 return True
     return False
@@ -123,7 +123,7 @@ def left_to_default(name: str, node: ast.AST, function: ast.AST | None) -> bool:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     default = defaults_of(function.args).get(name)
-    if default is None or not _NOWHERE.match(ast.unparse(default)):
+    if default is None or not re.match(_NOWHERE, ast.unparse(default)):
         return False
     return all(row >= getattr(node, "lineno", 0) for row, _ in assigned(function).get(name, ()))
 

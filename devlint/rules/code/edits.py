@@ -20,12 +20,13 @@ from devlint.source.tree import Source
 
 _LONG, _LONGEST = 40, 60
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
-_MOVER = re.compile(
-    r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
+_MOVER = (
+    r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu"
+    r"|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
 )
 
 # A name with the word in it, as in `CUDAAccelerator`, `cuda_timer` and `NcclBackend`.
-_ABOUT_CUDA = re.compile(r"(?:^|_)(?:cuda|nccl)(?:_|\d|$)|CUDA|NCCL|Cuda(?![a-z])|Nccl(?![a-z])")
+_ABOUT_CUDA = r"(?:^|_)(?:cuda|nccl)(?:_|\d|$)|CUDA|NCCL|Cuda(?![a-z])|Nccl(?![a-z])"
 
 
 def fix_of(message: str, *parts: Edit | Iterable[Edit] | None, safe: bool = False) -> Fix | None:
@@ -163,13 +164,13 @@ def as_written(source: Source, text: str) -> str:
 
 def moves_to_cuda_by_name(function: str) -> bool:
     """Whether a function is an implementation of ``.cuda()`` and its kin: the device is then its caller's choice."""
-    return _MOVER.fullmatch(function) is not None
+    return re.fullmatch(_MOVER, function) is not None
 
 
 def is_about_cuda(source: Source, scope: Scope) -> bool:
     """Whether code is for CUDA by the name of its function, its class or its file: who uses it has chosen."""
     words = (scope.function, scope.owner, os.path.basename(source.filename).partition(".")[0])
-    return moves_to_cuda_by_name(scope.function) or any(_ABOUT_CUDA.search(word) for word in words)
+    return moves_to_cuda_by_name(scope.function) or any(re.search(_ABOUT_CUDA, word) for word in words)
 
 
 def in_test(source: Source, scope: Scope) -> bool:

@@ -13,8 +13,8 @@ from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
-_INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
-_TRAINS = re.compile(r"backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
+_INFERS = r"\.eval\(\)|\bno_grad\b|\binference_mode\b"
+_TRAINS = r"(?i)backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer"
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
 
 
@@ -77,8 +77,8 @@ class DataParallel(Rule):
         # a function that says in its signature that it returns one leaves the choice to its caller
         returns = getattr(function_at(self.source, site.node), "returns", None)
         offered = returns is not None and "DataParallel" in ast.unparse(returns)
-        infers = site.measured is None and bool(_INFERS.search(self.source.text))
-        infers = infers and not _TRAINS.search(self.source.text)
+        infers = site.measured is None and bool(re.search(_INFERS, self.source.text))
+        infers = infers and not re.search(_TRAINS, self.source.text)
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",

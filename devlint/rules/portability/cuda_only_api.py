@@ -22,8 +22,8 @@ from devlint.torch_api.rows import Api, Kind
 _SILENT = frozenset({"import", "comparison"})
 
 # What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
-_BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)
-_OTHERS = re.compile(r"(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])", re.IGNORECASE)
+_BOUND_TO_CUDA = r"(?i)cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32"
+_OTHERS = r"(?i)(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])"
 """Accelerators of other kinds: code that names one tells them apart by itself, and has a branch for CUDA."""
 # Where a file needs CUDA's own class of streams or events: one of torch's is no instance of it, nor equal to one.
 _STREAMS = re.compile(
@@ -126,7 +126,7 @@ def _rewritten(source: Source, site: Mention, row: Api) -> tuple[Edit, ...] | No
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
     # whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file
-    decides = site.path in CUDA_ASKED and _BOUND_TO_CUDA.search(_text_around(source, site))
+    decides = site.path in CUDA_ASKED and re.search(_BOUND_TO_CUDA, _text_around(source, site))
     if decides or _tells_kinds_apart(source, site):
         return None
     arguments = _arguments(source, call, row)
@@ -198,7 +198,7 @@ def _guard(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
 
 def _tells_kinds_apart(source: Source, site: Mention) -> bool:
     """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
-    if function_at(source, site.node) is not None and _OTHERS.search(_text_around(source, site)):
+    if function_at(source, site.node) is not None and re.search(_OTHERS, _text_around(source, site)):
         return True
     parts = [part for test in conditions(source, site.node) for part in ast.walk(test)]
     # what asks for the kind of a device, and not for what there is

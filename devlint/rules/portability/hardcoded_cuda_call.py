@@ -19,7 +19,7 @@ from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
-_NUMBER = re.compile(r"(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z", re.IGNORECASE)
+_NUMBER = r"(?i)(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z"
 """What is the number of a GPU by its name."""
 _FACTS = (Kind.ACCELERATOR, Kind.CPU)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -107,7 +107,7 @@ class HardcodedCudaCall(Rule):
         there = Severity.INFO if _is_there(site) else None
         number = "" if site.target_node is None else ast.unparse(site.target_node)
         device = ""
-        if not _NUMBER.search(number):
+        if not re.search(_NUMBER, number):
             number, device = "", _beside(way)
             device = device or device_instead_of_cuda(self.source, site.node, site.scope)
         # else which of the GPUs it is says more than a device that happens to be at hand

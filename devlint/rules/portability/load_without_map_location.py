@@ -19,12 +19,10 @@ from devlint.source.tree import Source
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "parameters"})
 """What is done with a network or a tensor of any device, and not with what else a file may hold."""
 
-_NUMBER = re.compile(
-    r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
-)
+_NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 """Items of a checkpoint that hold no tensors."""
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
-_DATA = re.compile(r"(?:Dataset|DataLoader)$")
+_DATA = r"(?:Dataset|DataLoader)$"
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
 
 
@@ -191,7 +189,7 @@ def _sampled(source: Source, call: ast.AST) -> bool:
     """Whether what ``call`` returns, or something in it, goes into a data set or its loader."""
     names, function = _names_of(source, call), around(source, call)
     calls = [node for node in walk(function) if isinstance(node, ast.Call)] if names else []
-    loads = (call for call in calls if _DATA.search(ast.unparse(call.func)))
+    loads = (call for call in calls if re.search(_DATA, ast.unparse(call.func)))
     return any(not names.isdisjoint(made_of(given, function)) for load in loads for given in load.args)
 
 
@@ -233,5 +231,5 @@ def _looks_up(outer: ast.AST, inner: ast.AST) -> bool:
     """Whether something is asked about a value, or an item taken that is a number by its name, or is replaced."""
     if isinstance(outer, ast.Subscript) and inner is outer.value:
         key = outer.slice.value if isinstance(outer.slice, ast.Constant) else None
-        return not isinstance(outer.ctx, ast.Load) or (isinstance(key, str) and _NUMBER.fullmatch(key) is not None)
+        return not isinstance(outer.ctx, ast.Load) or (isinstance(key, str) and re.fullmatch(_NUMBER, key) is not None)
     return isinstance(outer, ast.Compare) or (isinstance(outer, ast.If | ast.Assert) and inner is outer.test)

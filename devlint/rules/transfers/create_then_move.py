@@ -22,12 +22,12 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
-_DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
+_DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
-_NAMED = re.compile(r"[A-Za-z_][\w.]*")
+_NAMED = r"[A-Za-z_][\w.]*"
 _LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
 _HAD = re.compile(r"(?<!not )\bhasattr\(self, '(\w+)'\)|\bself\.(\w+) is not None|(?<!not )\bin self\.(\w+)")
-_SEED = re.compile(r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$")
+_SEED = r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$"
 
 
 class CreateThenMove(Rule):
@@ -126,7 +126,7 @@ class CreateThenMove(Rule):
         """A hint at an index that torch copies to what is indexed."""
         made = site.creation
         together = holds(site.node, made.node)
-        goal = f"{site.value.text}.device" if _NAMED.fullmatch(site.value.text) else ""
+        goal = f"{site.value.text}.device" if re.fullmatch(_NAMED, site.value.text) else ""
         told = goal and stands_at(self.source, goal, made.node)
         edit = with_arguments(self.source, made.node, device=goal) if told else None
         return Report(
@@ -148,11 +148,11 @@ class CreateThenMove(Rule):
 
     def _seeded(self, made: Creation) -> bool:
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
-        if not _DRAWS.fullmatch(made.function.rpartition(".")[2]):
+        if not re.fullmatch(_DRAWS, made.function.rpartition(".")[2]):
             return False
         here = statement_around(self.source, made.node) or made.node
         before = [node.value for node in earlier(self.source, here) if isinstance(node, ast.Expr)]
-        return any(isinstance(call, ast.Call) and _SEED.search(ast.unparse(call.func)) for call in before)
+        return any(isinstance(call, ast.Call) and re.search(_SEED, ast.unparse(call.func)) for call in before)
 
     def _of_a_list(self, made: Creation) -> bool:
         """Whether a constructor by type gets what the function takes for a list: values of the host, and no size."""

@@ -29,7 +29,7 @@ from devlint.sites.transfers import Transfer
 _METHODS = ("__getitem__", "__getitems__")
 _TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})
 _HOOKS = ("collate_fn", "worker_init_fn")
-_SPAWNS = re.compile(r"""set_start_method\(\s*(?:method\s*=\s*)?["'](?:spawn|forkserver)["']""")
+_SPAWNS = r"""set_start_method\(\s*(?:method\s*=\s*)?["'](?:spawn|forkserver)["']"""
 
 
 @immutable(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class SampleCode(Observer):
     def _context(self, call: Call) -> str:
         """How the workers start: "fork" unless said otherwise, empty where that cannot be told."""
         if "multiprocessing_context" not in call.keyword_nodes:
-            return "spawn" if _SPAWNS.search(self._text) else "fork"
+            return "spawn" if re.search(_SPAWNS, self._text) else "fork"
         node = call.keyword_nodes["multiprocessing_context"]
         named = [
             part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)

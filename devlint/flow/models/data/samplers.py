@@ -17,8 +17,8 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Step
 from devlint.sites.loaders import Training
 
-_SPLIT_NAME = re.compile(r"rank|world|shard|replica|process|worker", re.IGNORECASE)
-_SPLIT = re.compile(r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*rank|[\w)\]]\[[\w.]*rank\b")
+_SPLIT_NAME = r"(?i)rank|world|shard|replica|process|worker"
+_SPLIT = r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*rank|[\w)\]]\[[\w.]*rank\b"
 """How a data set, or a list of indices, is split by hand."""
 
 
@@ -70,7 +70,7 @@ class DataShares:
         step = None
         if isinstance(sampler, Stateful) and sampler.node is not None and self._shuffles(sampler.node):
             step = None if "set_epoch" in self._text else Step(sampler.node, "this sampler")
-        whole = wrapped is not None and made.whole() and _SPLIT.search(self._text) is None
+        whole = wrapped is not None and made.whole() and re.search(_SPLIT, self._text) is None
         return Training(in_memory(made.call.argument(0, "dataset")), made.epochs, wrapped, step, whole)
 
     def _shuffles(self, sampler: ast.AST) -> bool:
@@ -116,7 +116,7 @@ class _Made:
             if any(isinstance(value, ast.Subscript) and _narrows(value, left) for value in values):
                 return True
             left = {name for value in values for name in _identifiers(value)} - seen
-        return any(_SPLIT_NAME.search(name) for name in seen)
+        return any(re.search(_SPLIT_NAME, name) for name in seen)
 
 
 def _narrows(taken: ast.Subscript, names: set[str]) -> bool:

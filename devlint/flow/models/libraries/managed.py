@@ -32,10 +32,10 @@ _RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _LIGHTNING = "pytorch_lightning.LightningModule"
 _HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
-_GETS_BATCH = re.compile(r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_transfer")
+_GETS_BATCH = r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_transfer"
 """Hooks whose arguments the trainer has put on the device, unlike a checkpoint that it has read."""
-_LEADING_NAME = re.compile(r"\w+")
-_LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
+_LEADING_NAME = r"\w+"
+_LOADED_HOW = r"device_map|is_loaded_in|quantiz|hf_hook|offload"
 MANAGED = Field("managed", Managed)
 """Who places a module, or offloads what a library has loaded."""
 _OFFLOADED = Field("offloaded", Device)
@@ -128,7 +128,7 @@ def _asks(frame: Frame, call: ast.AST) -> bool:
     return any(
         isinstance(node, (ast.If, ast.IfExp))
         and node.lineno <= getattr(call, "lineno", 0) <= (node.end_lineno or 0)
-        and _LOADED_HOW.search(ast.unparse(node.test))
+        and re.search(_LOADED_HOW, ast.unparse(node.test))
         for node in frame.inside
     )
 
@@ -167,7 +167,7 @@ def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:
         return None
     if target.text != "self.device":
         return Managed("Lightning", by)
-    return Managed("Lightning's own", by) if given is not None and _GETS_BATCH.fullmatch(info.name) else None
+    return Managed("Lightning's own", by) if given is not None and re.fullmatch(_GETS_BATCH, info.name) else None
 
 
 def _argument(info: FunctionInfo, value: Value) -> ast.arg | None:
@@ -178,7 +178,7 @@ def _argument(info: FunctionInfo, value: Value) -> ast.arg | None:
     elif isinstance(value, Tensor) and value.device.role is Role.INPUT:
         key = value.device.symbol
     prefix, colon, rest = key.partition(f"{info.qualname}:")
-    name = _LEADING_NAME.match(rest) if colon and not prefix else None
+    name = re.match(_LEADING_NAME, rest) if colon and not prefix else None
     arguments = (*info.parameters, info.node.args.vararg, info.node.args.kwarg)
     return next((known for known in arguments if known and name and known.arg == name[0]), None)
 

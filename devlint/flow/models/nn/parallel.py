@@ -31,16 +31,16 @@ from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 
-_IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
+_IMPORT = r"(?m)^\s*(?:from|import)\s+([.\w]+)"
 _KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
 """Packages, besides Python's own, that set up no process group."""
-_GROUP = re.compile(r"init_process_group|init_device_mesh|init_distributed")
-_MAKES_DISTRIBUTED = re.compile(r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$")
+_GROUP = r"init_process_group|init_device_mesh|init_distributed"
+_MAKES_DISTRIBUTED = r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$"
 """The names of functions that wrap a module in the better wrapper, or set up what it needs."""
-_SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
-_RANK = re.compile(r"rank|gpu", re.IGNORECASE)
+_SCRIPT = r"""(?m)^if\s+__name__\s*==\s*["']__main__["']"""
+_RANK = r"(?i)rank|gpu"
 """The names of what tells a process from another."""
-_CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
+_CHOSEN = r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\("
 """How a process says which device is its own."""
 
 
@@ -138,10 +138,10 @@ def _adds(frame: Frame, name: str) -> bool:
 
 def grouped(text: str) -> bool | None:
     """Whether a process group is made: not in a script that says nothing of one, nor calls code that could."""
-    if _GROUP.search(text):
+    if re.search(_GROUP, text):
         return True
-    strange = {name.partition(".")[0] for name in _IMPORT.findall(text)} - _KNOWN - sys.stdlib_module_names
-    return None if strange or not _SCRIPT.search(text) else False
+    strange = {name.partition(".")[0] for name in re.findall(_IMPORT, text)} - _KNOWN - sys.stdlib_module_names
+    return None if strange or not re.search(_SCRIPT, text) else False
 
 
 def _fixed(call: Call, ids: Value | None) -> Step | None:
@@ -169,7 +169,7 @@ def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None
 def _shared(place: Device, frame: Frame) -> bool:
     """Whether ``cuda`` is the same device in every process: it has a number, or nobody chooses one."""
     text = frame.interpreter.text_of_file
-    return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else _CHOSEN.search(text) is None
+    return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else re.search(_CHOSEN, text) is None
 
 
 def _told_its_rank(frame: Frame) -> bool:
@@ -182,8 +182,8 @@ def _told_its_rank(frame: Frame) -> bool:
             given = nodes.given(node)
             root, _, rest = frame.interpreter.index.resolve(names.dotted(node.func)).partition(".")
             strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
-            told = any(isinstance(part, ast.Name) and _RANK.search(part.id) for part in given)
-            if strange and (told or _GROUP.search(rest)):
+            told = any(isinstance(part, ast.Name) and re.search(_RANK, part.id) for part in given)
+            if strange and (told or re.search(_GROUP, rest)):
                 return True
     return False
 
@@ -198,7 +198,7 @@ def _wrappers_used(code: Code) -> tuple[str, ...]:
             path = code.index.resolve(names.dotted(node))
             if path in modules.WRAPPERS or name in ("DistributedDataParallel", "DDP"):
                 found[path if path in modules.WRAPPERS else modules.DISTRIBUTED] = None
-            elif _MAKES_DISTRIBUTED.search(name):
+            elif re.search(_MAKES_DISTRIBUTED, name):
                 found[modules.DISTRIBUTED] = None
     return tuple(found)
 
@@ -228,11 +228,11 @@ _OBJECTS = frozenset(
 _CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_index"})
 _CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
-_SET_UP = re.compile(r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\(")
+_SET_UP = r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\("
 """The name of a function which may well make the device that it returns the current one."""
-_ALONE = re.compile(r"""^[ \t]*(?:os\.)?environ\[["']WORLD_SIZE["']\] *= *["']1["']""", re.MULTILINE)
+_ALONE = r"""(?m)^[ \t]*(?:os\.)?environ\[["']WORLD_SIZE["']\] *= *["']1["']"""
 """Where a file says to itself how many processes there are: this one."""
-_ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
+_ENTRY = r"""(?m)^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\("""
 
 
 @immutable(frozen=True, slots=True)
@@ -316,22 +316,22 @@ class ProcessGroups(Observer):
     def _is_alone(self, call: Call) -> bool:
         """Whether a group is one of a single process, which has nobody to share a device with."""
         size = call.argument(3, "world_size")
-        return size == Const(1) or (size is None and not call.open and _ALONE.search(self._text) is not None)
+        return size == Const(1) or (size is None and not call.open and re.search(_ALONE, self._text) is not None)
 
     def on_device_index(self, frame: Frame, node: ast.AST, index: Value, spelled: str) -> None:
         """A device is named by a number that is computed, which may differ from process to process."""
-        if _RANK.search(getattr(index, "text", "")):
+        if re.search(_RANK, getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)
 
     def sites(self) -> Iterator[Group]:
         """A site for each process group whose processes choose no device, or too late, as far as the file shows."""
         yield from self._late.values()
-        if not self._made or self._chosen or _CHOSEN.search(self._text):
+        if not self._made or self._chosen or re.search(_CHOSEN, self._text):
             return
-        if any(f"def {name}(" not in self._text for name in _SET_UP.findall(self._text)):
+        if any(f"def {name}(" not in self._text for name in re.findall(_SET_UP, self._text)):
             # code that cannot be seen from here may choose the device
             return
-        entry = _ENTRY.search(self._text) is not None
+        entry = re.search(_ENTRY, self._text) is not None
         for made in self._made.values():
             named = self._ranked.get(made.info)
             whole = entry or made.info is None

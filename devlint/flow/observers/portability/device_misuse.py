@@ -29,7 +29,7 @@ _NO_TYPES = frozenset({"gpu", "gpus", "rocm", "hip", "nvidia", "amd", "metal", "
 """What people call devices, and torch does not; ``hip`` is a name that nothing can be put on."""
 _LARGEST_INDEX = 127
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
-_LOOSE_TEXT = re.compile(r"\s*([A-Za-z]+)[\s:,_-]*\d*\s*")
+_LOOSE_TEXT = r"\s*([A-Za-z]+)[\s:,_-]*\d*\s*"
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
@@ -172,7 +172,7 @@ def wrong_text(text: str, renamed: bool = False) -> str:
     match = _TEXT.fullmatch(text)
     if match is not None and match[1] in _TYPES:
         return "range" if match[2] and int(match[2]) > _LARGEST_INDEX else ""
-    loose = _LOOSE_TEXT.fullmatch(text)
+    loose = re.fullmatch(_LOOSE_TEXT, text)
     if loose is None or loose[1].lower() not in _TYPES | _NO_TYPES:
         return ""
     return "" if renamed and match is not None else "name"

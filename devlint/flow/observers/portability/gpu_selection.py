@@ -26,7 +26,7 @@ from devlint.sites.devices import Alternative, Current, Numbered, Visible
 
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
-_SPAWNS = re.compile(r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)")
+_SPAWNS = r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)"
 _ENVIRONMENT = Named("os.environ")
 _SET = frozenset({"os.environ.setdefault", "os.putenv"})
 
@@ -49,7 +49,7 @@ class GpuSelection(Observer):
     @cached_property
     def _spawns(self) -> bool:
         """Whether the file starts other processes."""
-        return _SPAWNS.search(self._text) is not None or self._index.runs("processes")
+        return re.search(_SPAWNS, self._text) is not None or self._index.runs("processes")
 
     def sites(self) -> Iterator[Site]:
         """The sites that can only be told at the end of a file."""

@@ -20,13 +20,10 @@ from devlint.immutable import immutable
 from devlint.sites.base import Scope, Step
 from devlint.sites.placement import UnusedDevice
 
-_PLACES = re.compile(
-    r"""\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device
-    |cuda\.\w*Tensor|DataParallel|FullyShardedDataParallel|fully_shard|Accelerator|\w*Trainer\(|Learner\(""",
-    re.VERBOSE,
-)
+_PLACES = r"""(?x)\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device
+    |cuda\.\w*Tensor|DataParallel|FullyShardedDataParallel|fully_shard|Accelerator|\w*Trainer\(|Learner\("""
 """What may place a model in some other way than by the name."""
-_COMMENT = re.compile(r"#.*")
+_COMMENT = r"#.*"
 _DYNAMIC = frozenset({"locals", "globals", "vars", "exec", "eval", "setattr"})
 _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "write", "print_log", "pprint", "rprint"})
 
@@ -82,7 +79,7 @@ class UnusedDevices(Observer):
     @cached_property
     def _placed(self) -> bool:
         """Whether the file places anything in a way of its own."""
-        return _PLACES.search(_COMMENT.sub("", self._text)) is not None or self._index.runs("training")
+        return re.search(_PLACES, re.sub(_COMMENT, "", self._text)) is not None or self._index.runs("training")
 
     def _works(self, info: FunctionInfo | None) -> Step | None:
         """Where the code beside the choice trains a network, or loads batches for one."""

@@ -17,7 +17,7 @@ from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 _PLAIN = re.compile(rf"(?:{AN_ITEM})?\w+")
-_PART = re.compile(r"""\[["']""")
+_PART = r"""\[["']"""
 """A part of something by its name."""
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
@@ -99,7 +99,7 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         return None
     if operand.derived:
         # calls of others, too, return what is on the CPU; less often what is computed with from then on
-        followed = site.computed and not _PART.search(text)
+        followed = site.computed and not re.search(_PART, text)
         return Absence(Severity.INFO, "is probably where the arguments are") if followed else None
     if site.scope.module or (aware and site.computed):
         return Absence(Severity.WARNING, place)

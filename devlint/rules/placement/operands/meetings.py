@@ -32,7 +32,7 @@ _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", 
 _OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
-_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
+_PATH = r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*"
 
 
 @immutable(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def beside(operand: Operand, scope: Scope) -> str:
     device = operand.device
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
         # an argument, not the result of a call, which would be called once more
-        return f"{device.text}.device" if _PATH.fullmatch(device.text) else ""
+        return f"{device.text}.device" if re.fullmatch(_PATH, device.text) else ""
     if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
         if scope.devices:
             return scope.devices[0]
@@ -105,7 +105,7 @@ def beside(operand: Operand, scope: Scope) -> str:
             return f"next({held}.parameters()).device" if held else ""
         return f"{held}.device" if held else "next(self.parameters()).device"
     if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
-        return device.text if _PATH.fullmatch(device.text) else ""
+        return device.text if re.fullmatch(_PATH, device.text) else ""
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
     if isinstance(operand.node, ast.Name) and operand.role != MODULE:
