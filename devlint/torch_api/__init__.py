@@ -51,8 +51,10 @@ def concerns(name: str, call: ast.Call | None) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, or of the arguments of its call."""
     if not name.startswith("torch."):
         return False
-    if call is None or matters(name):
-        return matters(name)
+    if matters(name):
+        return True
+    if call is None or name not in _names()[1]:
+        return False
     given, count = {keyword.arg for keyword in call.keywords}, len(call.args)
     rows = arguments(name)
     return any(row.argument in given or (row.position is not None and count > row.position) for row in rows)

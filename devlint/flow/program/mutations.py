@@ -32,7 +32,7 @@ def changed(info: ClassInfo) -> dict[str, str]:
             if isinstance(written.ctx, ast.Store) and names.of_self(item):
                 found.setdefault(names.of_self(item), "filled")
         for node in method.attributes:
-            if names.of_self(node) and not isinstance(node.ctx, ast.Load):
+            if not isinstance(node.ctx, ast.Load) and names.of_self(node):
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
             elif node.attr in OF_MODULES and names.dotted(node.value).startswith("self."):
                 found.setdefault(names.dotted(node.value).split(".")[1], "moved")

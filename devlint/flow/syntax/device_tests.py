@@ -124,5 +124,6 @@ def is_type_test(function: ast.expr) -> bool:
 
 def takes_types(call: ast.Call) -> bool:
     """Whether a call compares types, or converts to one."""
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return method in ("type", "set_default_tensor_type") or is_type_test(call.func)
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr in ("type", "set_default_tensor_type")
+    return is_type_test(call.func)
