@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from devlint.immutable import immutable
 
+ALSO = "also here"
+"""How a finding labels the place of another one, for which it stands, too."""
 ENOUGH_STEPS = 3
 """What was seen in fewer steps of a run may be a matter of its beginning."""
 
@@ -168,8 +170,8 @@ class Finding:
     ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
     ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.  ``asked`` says that
     it is only for those who select the rule themselves.  ``evidence`` is what a run says of it, if one was asked.
-    Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one; those of the rules that it
-    ``covers`` have nothing to add about the same place.
+    Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one, and so are those of one
+    ``design`` in all files; those of the rules that it ``covers`` have nothing to add about the same place.
     """
 
     code: str
@@ -186,6 +188,7 @@ class Finding:
     asked: bool = field(default=False, compare=False, repr=False)
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
     cause: str = field(default="", compare=False, repr=False)
+    design: str = field(default="", compare=False, repr=False)
     covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property

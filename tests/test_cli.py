@@ -410,5 +410,5 @@ def test_modules_of_the_checked_directory_are_not_imported(tmp_path: Path) -> No
     command = [sys.executable, "-m", "devlint", "check", "--isolated", "--output-format", "concise", "train.py"]
     path = str(Path(__file__).parents[1])
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (0, "")
     assert "DVL601" in done.stdout

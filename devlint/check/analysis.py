@@ -18,8 +18,8 @@ from devlint.finding import Finding, Span
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.rules.base import Rule
-from devlint.rules.selection import active_rules, asked, graded
-from devlint.rules.subsumption import subsumed
+from devlint.rules.selection import active_rules, asked, graded, graded_codes
+from devlint.rules.subsumption import subsumed, unasked
 from devlint.rules.verdicts import verdicts
 from devlint.source.context import in_context
 from devlint.source.stack import recursing
@@ -83,6 +83,7 @@ class Analyzer:
             audible = comments.apply(found)
             heard = [finding for finding in found if not finding.asked or finding.code in wanted]
             kept = subsumed(sorted(heard, key=lambda finding: finding.sort_key), audible)
+            kept = [unasked(finding, wanted | graded_codes(self.config)) for finding in kept]
             kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
             kept.sort(key=lambda finding: finding.sort_key)
             return graded(in_context(source, kept), self.config)

@@ -94,7 +94,7 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     result.findings = filters.new(result.findings)
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
-    result.findings = summarized(result.findings, result.checked)
+    result.findings = summarized(result.findings)
     if not show(options, config, result, contents, known) or result.errors or result.unfixed:
         return EXIT_FAILED
     if options.diff:

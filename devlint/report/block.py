@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from devlint.finding import Finding, Severity
+from devlint.finding import ALSO, Finding, Severity
 from devlint.report.base import in_cells
 from devlint.report.evidence import said
 from devlint.report.excerpt import diagnostic, notes_of, trimmed
@@ -17,6 +18,8 @@ _LEAST = 20
 """Code that has fewer columns beside its place stands below it."""
 _GUTTER = 5
 """Room for the numbers of lines at the left, whatever they are."""
+_CELL = ":cell "
+"""What stands between the name of a notebook and the number of a cell."""
 _NAME = r"`([^`]*)`"
 _WORD = r"""\w+|[^\w\s'"]"""
 
@@ -38,7 +41,7 @@ def told(findings: Iterable[Finding], lines_of: _Lines, paint: Paint) -> Iterato
     """
     alike: dict[tuple[Severity, str], list[Finding]] = {}
     for finding in map(in_cells, sorted(findings, key=lambda finding: -finding.severity)):
-        alike.setdefault((finding.severity, _beside_code(finding, lines_of)), []).append(finding)
+        alike.setdefault((finding.severity, _beside_code(finding, lines_of)), []).extend(_each(finding))
     first = next(iter(alike.values())).pop(0)
     notes: list[tuple[str, str | list[str]]] = [*notes_of(first)]
     for index, ((severity, _), others) in enumerate(alike.items()):
@@ -48,6 +51,15 @@ def told(findings: Iterable[Finding], lines_of: _Lines, paint: Paint) -> Iterato
             message = paint.wrap(one_line(others[0].message), taken) if index else []
             notes.append((name, [*message, *_places(others, first, lines_of, paint, taken)]))
     return diagnostic(first, lines_of, paint, notes)
+
+
+def _each(finding: Finding) -> Iterator[Finding]:
+    """A finding and, each by itself, those for which it stands."""
+    alone = replace(finding, related=tuple(place for place in finding.related if place.label != ALSO))
+    yield alone
+    for place in finding.related:
+        if place.label == ALSO:
+            yield replace(alone, filename=place.filename or finding.filename, span=place.span, related=())
 
 
 def _places(findings: Sequence[Finding], first: Finding, lines_of: _Lines, paint: Paint, taken: int) -> Iterator[str]:
@@ -71,9 +83,20 @@ def _places(findings: Sequence[Finding], first: Finding, lines_of: _Lines, paint
         for more in filter(None, [said(finding), _story(finding, first)]):
             yield from paint.hanging(more, "  ", "  ", taken + 2)
     if folded:
-        noun = "" if folded[0].span.cell else "lines "
-        rows = dict.fromkeys(f"cell {at.cell}:{at.row}" if at.cell else str(at.row) for at in (f.span for f in folded))
-        yield from paint.wrap(f"and {len(folded):,} more: {noun}{', '.join(rows)}", taken)
+        yield from paint.wrap(f"and {len(folded):,} more: {'; '.join(_rows(folded, first))}", taken)
+
+
+def _rows(findings: Sequence[Finding], first: Finding) -> Iterator[str]:
+    """Where findings are, by file, which is named where it is not that of the first one."""
+    files: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        at = finding.span
+        rows = files.setdefault(finding.filename.partition(_CELL)[0], {})
+        rows[f"cell {at.cell}:{at.row}" if at.cell else str(at.row)] = None
+    for name, rows in files.items():
+        own = name == first.filename.partition(_CELL)[0]
+        noun = "" if findings[0].span.cell else "lines "
+        yield (noun if own else f"{one_line(name)}:") + ", ".join(rows)
 
 
 def _story(finding: Finding, first: Finding) -> str:

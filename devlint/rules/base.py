@@ -37,6 +37,7 @@ class Report:
     ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
     ``asked`` says that it is only for those who select the rule themselves; ``node`` is what the report is about, if
     that is not the site's. Reports with one ``cause``, if that is not empty, become one finding, whose fix mends all.
+    Of a ``design`` one finding tells, for all files of a run; its reports are hints but for those who select the rule.
     ``covers`` are the codes of rules that have nothing to add about the same call.
     """
 
@@ -49,6 +50,7 @@ class Report:
     asked: bool = False
     node: ast.AST | None = None
     cause: str = ""
+    design: str = ""
     covers: tuple[str, ...] = ()
 
 

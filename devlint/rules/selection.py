@@ -102,6 +102,11 @@ def graded(findings: list[Finding], config: Config) -> list[Finding]:
     return [replace(finding, severity=wanted.get(finding.code, finding.severity)) for finding in findings]
 
 
+def graded_codes(config: Config) -> frozenset[str]:
+    """The codes to which a configuration gives a severity."""
+    return frozenset(_severities(config.severity))
+
+
 @lru_cache(maxsize=64)
 def _severities(table: tuple[tuple[str, Severity], ...]) -> Mapping[str, Severity]:
     ranked = sorted(table, key=lambda entry: _specificity(entry[0]))

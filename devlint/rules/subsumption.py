@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from devlint.config.schema import Config
-from devlint.finding import Applicability, Finding, Place, Severity
-from devlint.rules.selection import asked
+from devlint.finding import ALSO, Applicability, Finding, Place, Severity
 
 
 def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Finding]:
@@ -26,26 +24,48 @@ def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Fin
     return [one for one, first in places if {(one.code, one.span), (first.code, first.span)} <= heard]
 
 
-def summarized(findings: Sequence[Finding], configs: Mapping[str, Config]) -> list[Finding]:
-    """A run's findings, in order, of which one stands for those with the same cause, and for hints that say the same.
+def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
+    """A finding as it is told to somebody who has selected, or graded, the ``wanted`` rules alone.
 
-    Whoever selects a rule has each of its hints. ``configs`` are those of the files, by their names.
+    To others the findings of a design are hints, and hints that say the same have one cause.
     """
-    leading: dict[tuple[object, ...], Finding] = {}
+    if finding.code in wanted:
+        return replace(finding, design="")
+    if finding.design:
+        return replace(finding, severity=Severity.INFO)
+    if finding.severity > Severity.INFO or finding.cause:
+        return finding
+    return replace(
+        finding, cause="\n".join([finding.message, finding.help, str(finding.fix and finding.fix.applicability)])
+    )
+
+
+def summarized(findings: Sequence[Finding]) -> list[Finding]:
+    """A run's findings, in order, of which one stands for those of a file with the same cause, or of one design."""
+    alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        alike = finding.severity is Severity.INFO and finding.code not in asked(configs[finding.filename])
-        words = (finding.message, finding.help, finding.fix and finding.fix.applicability) if alike else finding.span
-        key = (finding.filename, finding.code, finding.severity, finding.cause or words)
-        first = leading.setdefault(key, finding)
-        if first is not finding:
-            leading[key] = _with(first, finding)
-    return list(leading.values())
+        # what a run says is said of each
+        cause = finding.cause if finding.evidence is None else ""
+        own = (finding.filename, finding.code, finding.severity, cause or finding.span)
+        alike.setdefault((finding.design,) if finding.design else own, []).append(finding)
+    return [_one(several) for several in alike.values()]
 
 
-def _with(first: Finding, other: Finding) -> Finding:
-    """A finding that stands for another one, too: it shows its place, and its fix mends both."""
-    fix, second = first.fix, other.fix
-    if fix is not None and second is not None and not fix.overlaps(second):
-        weaker = fix if fix.applicability is Applicability.UNSAFE else second
-        fix = replace(fix, edits=tuple(dict.fromkeys((*fix.edits, *second.edits))), applicability=weaker.applicability)
-    return replace(first, related=(*first.related, Place(other.span, "also here")), fix=fix)
+def _one(several: Sequence[Finding]) -> Finding:
+    """The first of several findings, which shows the places of the others, and whose fix mends as many as it can."""
+    first, *others = several
+    fix = first.fix
+    for second in (other.fix for other in others):
+        if fix is not None and second is not None and not fix.overlaps(second):
+            weaker = fix if fix.applicability is Applicability.UNSAFE else second
+            edits = dict.fromkeys((*fix.edits, *second.edits))
+            fix = replace(fix, edits=tuple(edits), applicability=weaker.applicability)
+    places = [Place(one.span, ALSO, "" if one.filename == first.filename else one.filename) for one in others]
+    told = replace(first, related=(*first.related, *places), fix=fix)
+    if not others or not first.design:
+        return told
+    files = len({one.filename for one in several})
+    more = f" ({len(others)} more {first.design}" + (f", in {files} files)" if files > 1 else ")")
+    codes = ",".join(sorted({one.code for one in several}))
+    help_ = f"{first.help}; `--extend-select {codes}` tells of each place"
+    return replace(told, message=first.message + more, help=help_)

@@ -65,6 +65,7 @@ def _finding(
         fix=_applicable(source, report.fix),
         asked=report.asked or _is_for_few(source, rule, severity),
         cause=report.cause,
+        design=report.design,
         covers=report.covers,
     )
 

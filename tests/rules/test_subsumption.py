@@ -6,7 +6,7 @@ import pytest
 
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
-from devlint.finding import Finding
+from devlint.finding import Finding, Severity
 from devlint.rules.subsumption import summarized
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -20,7 +20,7 @@ def found(text: str, *codes: str) -> list[Finding]:
 def reported(text: str, *codes: str) -> list[Finding]:
     """What a run reports of a file: by default, or of the rules that are selected."""
     config = Config(rule_layers=(RuleLayer(codes),)) if codes else Config()
-    return summarized(check_source(text, config=config), {"<string>": config})
+    return summarized(check_source(text, config=config))
 
 
 def also(finding: Finding) -> list[int]:
@@ -131,9 +131,48 @@ def test_who_selects_a_rule_has_each_of_its_hints() -> None:
     assert [(one.span.row, also(one)) for one in reported(MADE.format("zeros"), "DVL203")] == [(4, []), (5, [])]
 
 
+CUDA = HEAD + "def f(x, y):\n    return x.cuda(), y.cuda()\ndef g(x, device='cuda'):\n    return x.to(device)\n"
+ASKS = CUDA + "there = torch.cuda.is_available()\n"
+
+
+def test_a_file_for_cuda_alone_is_one_hint_for_all_its_places() -> None:
+    (finding,) = reported(CUDA)
+    assert (finding.code, str(finding.severity), also(finding)) == ("DVL601", "info", [4, 5])
+    assert finding.message.endswith(" (2 more for CUDA alone)")
+    assert finding.help.endswith("; `--extend-select DVL601,DVL602` tells of each place")
+
+
+def test_files_for_cuda_alone_are_one_hint_for_the_run() -> None:
+    found = [*check_source(CUDA, "a.py"), *check_source(CUDA, "b.py")]
+    (finding,) = summarized(found)
+    assert finding.message.endswith(" (5 more for CUDA alone, in 2 files)")
+    assert [place.filename for place in finding.related] == ["", "", "b.py", "b.py", "b.py"]
+
+
+def test_in_a_file_that_asks_for_a_device_a_call_for_cuda_alone_defeats_the_choice() -> None:
+    assert [(one.code, one.span.row, str(one.severity)) for one in reported(ASKS)] == [
+        ("DVL601", 4, "warning"),
+        ("DVL601", 4, "warning"),
+        ("DVL602", 5, "info"),
+    ]
+
+
+def test_who_selects_or_grades_a_rule_is_told_of_each_place_for_cuda_alone() -> None:
+    assert [(one.span.row, str(one.severity)) for one in reported(CUDA, "DVL601")] == [(4, "warning"), (4, "warning")]
+    config = Config(severity=(("DVL601", Severity.ERROR),))
+    graded = summarized(check_source(CUDA, config=config))
+    assert [(one.code, str(one.severity)) for one in graded] == [
+        ("DVL601", "error"),
+        ("DVL601", "error"),
+        ("DVL602", "info"),
+    ]
+
+
 def test_warnings_stay_alone() -> None:
-    twice = HEAD + "def f(x, y):\n    return x.cuda(), y.cuda()\ndef g(x, y):\n    return x.cuda()\n"
-    assert [(one.code, one.span.row) for one in reported(twice)] == [("DVL601", 4), ("DVL601", 4), ("DVL601", 6)]
+    twice = (
+        HEAD + "def f(a, model):\n    model.load_state_dict(torch.load(a))\n    model.load_state_dict(torch.load(a))\n"
+    )
+    assert [(one.code, one.span.row) for one in reported(twice)] == [("DVL604", 4), ("DVL604", 5)]
 
 
 def test_a_fix_that_touches_the_same_text_waits_for_the_next_time() -> None:

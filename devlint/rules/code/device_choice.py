@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from devlint.rules.base import Rule
+import re
 
+from devlint.rules.base import Rule
+from devlint.source.tree import Source
+
+FOR_CUDA = "for CUDA alone"
+"""The design of a program that nobody means to run on anything else."""
+_ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)
 """The torch in which it can be asked for an accelerator that works."""
@@ -23,3 +29,8 @@ def device_choice(rule: Rule) -> str:
 def since(rule: Rule) -> str:
     """From which torch on the choice works, in brackets, where the project does not say which it needs."""
     return "" if rule.target_torch is not None else f" (torch {_SINCE[0]}.{_SINCE[1]})"
+
+
+def design(source: Source) -> str:
+    """The design that a file follows by its own words: for CUDA alone, unless it asks which accelerator there is."""
+    return "" if _ASKS.search(source.text) else FOR_CUDA

@@ -12,7 +12,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import device_choice, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -63,6 +63,8 @@ class HardcodedCudaCall(Rule):
       torch can be asked for no other accelerator; likewise of what a collective of `torch.distributed` is given, which
       NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
       nothing, such as a loss without weights: there the call does nothing, and can be left out.
+    - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
+      tells of all such places of a run, for which no device is at hand.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -137,6 +139,7 @@ class HardcodedCudaCall(Rule):
             # it works where it runs: who wants it everywhere asks for that
             asked=(there is not None or site.scope.bound) and not instead,
             covers=("DVL203",) if at_once else (),
+            design="" if instead or there else design(self.source),
         )
 
     def _help(self, device: str, number: str, made: str) -> str:
