@@ -128,3 +128,36 @@ def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
     assert told(text.format(line)) == []
     assert told(text.format(line), RuleLayer(("DVL601",))) == [("DVL601", "info")]
     assert told(text.format("import pytest_check")) == told(text.format(""))
+
+
+ONCE = """\
+import torch
+
+{start}
+    x = torch.{made}(3, 3).to({device})
+    print(x + 1, other.shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "made", "device", "everybody"),
+    [
+        ("def f(other, device):", "zeros", "device", True),
+        ("def f(other, device):", "randn", "device", False),
+        ("def f(other, device):", "randn", "other.device", True),
+        ("def f(args, other):", "randn", "args.device", False),
+        ("def f(other, device):\n  for _ in range(9):", "randn", "device", True),
+        ("def main(other, device):", "zeros", "device", False),
+        (
+            "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nwith open() as other:",
+            "zeros",
+            "device",
+            False,
+        ),
+    ],
+)
+def test_what_is_made_once_or_drawn_is_for_those_who_ask(start: str, made: str, device: str, everybody: bool) -> None:
+    """On the device the numbers are others, and what happens once costs nothing."""
+    text = ONCE.format(start=start, made=made, device=device)
+    assert [code for code, _ in told(text)] == ["DVL203"] * everybody
+    assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]

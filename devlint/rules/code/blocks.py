@@ -113,6 +113,12 @@ def earlier(source: Source, statement: ast.AST) -> list[ast.stmt]:
     return list(itertools.takewhile(lambda other: other is not statement, block))
 
 
+def later(source: Source, statement: ast.AST) -> list[ast.stmt]:
+    """The statements behind one in its block; none for what is no statement."""
+    block = _landmarks(source.tree).blocks.get(statement, ())
+    return list(itertools.dropwhile(lambda other: other is not statement, block))[1:]
+
+
 def statement_around(source: Source, node: ast.AST) -> ast.stmt | None:
     """The innermost statement around a node."""
     return next((inner for _, inner in reversed(way_to(source, node)) if isinstance(inner, ast.stmt)), None)

@@ -26,6 +26,8 @@ _MOVER = (
 )
 
 # A name with the word in it, as in `CUDAAccelerator`, `cuda_timer` and `NcclBackend`.
+_MEASURING = r"(?i)bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e"
+"""Names of functions that measure, and so create, copy and wait on purpose."""
 _ABOUT_CUDA = r"(?:^|_)(?:cuda|nccl)(?:_|\d|$)|CUDA|NCCL|Cuda(?![a-z])|Nccl(?![a-z])"
 
 
@@ -171,6 +173,11 @@ def is_about_cuda(source: Source, scope: Scope) -> bool:
     """Whether code is for CUDA by the name of its function, its class or its file: who uses it has chosen."""
     words = (scope.function, scope.owner, os.path.basename(source.filename).partition(".")[0])
     return moves_to_cuda_by_name(scope.function) or any(re.search(_ABOUT_CUDA, word) for word in words)
+
+
+def measures(scope: Scope) -> bool:
+    """Whether a function measures, by its name."""
+    return re.search(_MEASURING, scope.function) is not None
 
 
 def in_test(source: Source, scope: Scope) -> bool:

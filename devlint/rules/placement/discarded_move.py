@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from devlint.flow.syntax.names import inside
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
@@ -11,8 +10,6 @@ from devlint.rules.code import edits
 from devlint.rules.code.blocks import method_of, receiver, statement_of
 from devlint.sites.transfers import Transfer
 
-# A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
-_MEASURING = r"(?i)bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e"
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
@@ -75,7 +72,7 @@ class DiscardedMove(Rule):
         lasting = isinstance(site.value.node, ast.Name | ast.Attribute | ast.Subscript)
         there = site.target is not None and site.plain and site.target.same(site.value.device) is True
         kept = isinstance(site.value.node, ast.Attribute) and site.value.device.implied
-        if not lasting or (there and not kept) or re.search(_MEASURING, site.scope.function):
+        if not lasting or (there and not kept) or edits.measures(site.scope):
             return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
         quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")

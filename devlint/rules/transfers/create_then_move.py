@@ -5,13 +5,24 @@ from __future__ import annotations
 import ast
 import re
 
+from devlint.device import Role
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import around, builds_no_graph, earlier, function_at, statement_around, way_to
+from devlint.rules.code.blocks import (
+    around,
+    builds_no_graph,
+    earlier,
+    function_at,
+    later,
+    statement_around,
+    statement_of,
+    targets_of,
+    way_to,
+)
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import fix_of, in_test, with_arguments
+from devlint.rules.code.edits import fix_of, in_test, measures, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.rules.transfers.destination import destination, is_like_another, target_of
 from devlint.sites.base import Creation, Step
@@ -24,6 +35,7 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
+_ONCE = frozenset({"", "main"})
 _NAMED = r"[A-Za-z_][\w.]*"
 _LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
 _HAD = re.compile(r"(?<!not )\bhasattr\(self, '(\w+)'\)|\bself\.(\w+) is not None|(?<!not )\bin self\.(\w+)")
@@ -37,10 +49,10 @@ class CreateThenMove(Rule):
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
     each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
-    first use on, and methods other than `forward` under `@torch.no_grad()`), elsewhere a hint; also a hint where NumPy
-    makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index
-    of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the
-    backward pass once more.
+    first use on, and methods other than `forward` under `@torch.no_grad()`), and a hint elsewhere and in functions that
+    measure; also a hint where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a
+    tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
+    in the forward pass, and in the backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -62,6 +74,10 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
+    - It happens once, at the top of a script or in its `main`, or random numbers, of which the device draws others from
+      the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then it is a hint for
+      those who select the rule.
+    - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
       machine.
@@ -113,6 +129,8 @@ class CreateThenMove(Rule):
         meant = traced or any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
         if meant or not _goes_away(site):
             return
+        if self._overwritten(site):
+            return
         yield Report(
             _message(made, site, destination(self.source, site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
@@ -120,6 +138,7 @@ class CreateThenMove(Rule):
             steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
             help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
+            asked=self._seldom(site, made),
         )
 
     def _selecting(self, site: IndexCopy) -> Report:
@@ -166,6 +185,33 @@ class CreateThenMove(Rule):
         loops = (part.iter for part in inside if isinstance(part, (ast.For, ast.comprehension)))
         return any(ast.unparse(node) == text for nodes in (asked, items, loops) for node in nodes)
 
+    def _overwritten(self, site: Transfer) -> bool:
+        """Whether nobody reads the name that the result gets before it stands for something else."""
+        statement = statement_of(self.source, site.node)
+        targets = targets_of(statement)
+        if statement is None or len(targets) != 1 or not targets[0].isidentifier():
+            return False
+        for other in later(self.source, statement):
+            uses = [node.ctx for node in walk(other) if isinstance(node, ast.Name) and node.id == targets[0]]
+            if uses:
+                return targets == targets_of(other) and len(uses) == 1
+        return False
+
+    def _seldom(self, site: Transfer, made: Creation) -> bool:
+        """Whether it happens once in a script, or draws other numbers on the device and does not follow any tensor."""
+        if site.repeated or site.scope.module or site.scope.step:
+            return False
+        drawn = any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others))
+        return site.scope.function in _ONCE or (drawn and not self._follows(site))
+
+    def _follows(self, site: Transfer) -> bool:
+        """Whether it goes to where a tensor is that the function computes with, and not to a device that was chosen."""
+        node = site.target_node
+        if not isinstance(node, ast.Attribute) or node.attr != "device" or not isinstance(node.value, ast.Name):
+            return is_like_another(site) or site.target is None or site.target.role is Role.INPUT
+        parts = (part for outer in walk(around(self.source, site.node)) for part in _of_a_tensor(outer))
+        return any(isinstance(part, ast.Name) and part.id == node.value.id for part in parts)
+
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
@@ -174,7 +220,7 @@ class CreateThenMove(Rule):
         alike = name.islower() and not made.array
         drawn = any(way.generator for way in (made, *made.others))
         avoidable = site.spelled != "type_as" and alike and not made.helper and not drawn
-        return often and avoidable and not in_test(self.source, site.scope)
+        return often and avoidable and not measures(site.scope) and not in_test(self.source, site.scope)
 
     def _is_for_evaluation(self, site: Transfer) -> bool:
         """Whether it is in a method that no training step calls: one that builds no graph."""
@@ -191,6 +237,14 @@ class CreateThenMove(Rule):
                 if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
                     return True
         return False
+
+
+def _of_a_tensor(node: ast.AST) -> tuple[ast.expr, ...]:
+    """The parts of a node that are tensors if anything is: operands, what is indexed, what is asked for its shape."""
+    if isinstance(node, ast.BinOp):
+        return node.left, node.right
+    asked = isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("shape", "size"))
+    return (node.value,) if asked and isinstance(node, (ast.Attribute, ast.Subscript)) else ()
 
 
 def _keeps(block: list[ast.stmt], name: str) -> bool:
