@@ -24,7 +24,7 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 @functools.cache
-def _fields(closed: tuple[type[ast.AST], ...]) -> _Fields:
+def _fields(closed: tuple[type[ast.AST], ...]) -> dict[type, tuple[str, ...]]:
     return _Fields(dict.fromkeys((ast.Constant, *closed), ()))
 
 

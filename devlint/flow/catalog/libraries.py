@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache, cached_property
 from typing import Any
 
+from devlint._about import PACKAGE
 from devlint.flow.catalog import schema
 from devlint.flow.catalog.schema import Row, RowError, Words
 from devlint.source.files import content, toml
@@ -101,7 +102,7 @@ class _BuiltIn(Layer):
 
     def __init__(self) -> None:
         super().__init__()
-        folder = os.path.join(os.path.dirname(__file__), "data")
+        folder = os.path.join(PACKAGE, "flow/catalog/data")
         files = (os.path.splitext(name) for name in os.listdir(folder))
         self._unread = {name: os.path.join(folder, name + end) for name, end in files if end == ".toml"}
         self.packages = tuple(sorted(self._unread))

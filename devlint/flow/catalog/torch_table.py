@@ -14,6 +14,7 @@ import os
 from functools import cache
 from typing import Any, Literal
 
+from devlint._about import PACKAGE
 from devlint.immutable import immutable
 
 Sync = Literal["always", "sometimes"]
@@ -112,7 +113,7 @@ def module_names() -> frozenset[str]:
 
 @cache
 def _data() -> dict[str, Any]:
-    with open(os.path.join(os.path.dirname(__file__), "data", "torch_table.json"), "rb") as stream:
+    with open(os.path.join(PACKAGE, "flow/catalog/data/torch_table.json"), "rb") as stream:
         table: dict[str, Any] = json.loads(stream.read())
     return table
 
