@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from devlint import device
 from devlint.device import Device, Kind, Role
@@ -164,16 +164,23 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
         # what is written into may be moved when it is full
         moves = (call for call in calls if names.method(call) in ("to", "cuda") and call.lineno > node.lineno)
         return any(names.root(node) in names.inside(call.func) for call in moves)
-    move = next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.value is node), None)
-    if move is None or not isinstance(move.func, ast.Attribute) or move.func.attr not in ("to", "cuda"):
+    move = next((call for call in calls if names.method(call) in ("to", "cuda") and node in _receivers(call)), None)
+    if move is None:
         return False
     given = nodes.argument(move, 0, "device")
     if given is None:
-        return move.func.attr == "cuda"
+        return names.method(move) == "cuda"
     with frame.interpreter.quiet():
         value = frame.evaluate(given)
     place = as_tensor(value).device if surely_tensor(value) else placement(value)
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
+
+
+def _receivers(call: ast.AST) -> Iterator[ast.AST]:
+    """What methods are called of, one after the other, to come to a call: `x.float()` and `x` of `x.float().to()`."""
+    while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        call = call.func.value
+        yield call
 
 
 def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool:
