@@ -161,3 +161,44 @@ def test_what_is_made_once_or_drawn_is_for_those_who_ask(start: str, made: str, 
     text = ONCE.format(start=start, made=made, device=device)
     assert [code for code, _ in told(text)] == ["DVL203"] * everybody
     assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]
+
+
+CALLED = """\
+import torch
+from torch import nn
+
+def scores(x: torch.Tensor):
+    return x.softmax(0).cpu()
+
+def looped(rows, x: torch.Tensor):
+    for row in rows:
+        print(scores(x).cpu())
+"""
+WRAPPED = "from torch import nn\n\ndef wrapped(model, args):\n{}    return nn.DataParallel(model)\n"
+STEPPED = """\
+import torch
+from torch import nn
+
+def made(device):
+    model = nn.Linear(8, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model.to(device)
+    return model, optimizer
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(CALLED, "DVL201"), (WRAPPED.format("    if args.several:\n    "), "DVL501"), (STEPPED, "DVL109")],
+)
+def test_what_few_would_change_is_a_hint_where_the_rule_is_selected(text: str, code: str) -> None:
+    assert told(text) == []
+    assert told(text, RuleLayer((code,))) == [(code, "info")]
+
+
+def test_what_is_sure_to_matter_is_told_to_all() -> None:
+    own = CALLED.replace("scores(x).cpu()", "x.cpu().cpu()")
+    assert told(own) == [("DVL201", "warning")]
+    assert told(WRAPPED.format("")) == [("DVL501", "warning")]
+    replacing = "torch.__future__.set_overwrite_module_params_on_conversion(True)"
+    assert told(STEPPED.replace("\n\n", f"\n\n{replacing}\n\n", 1)) == [("DVL109", "warning")]

@@ -8,7 +8,7 @@ import re
 from devlint.flow.catalog.modules import OF_ONE_PROCESS
 from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, function_at, statement_of
+from devlint.rules.code.blocks import around, function_at, statement_of, way_to
 from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -48,6 +48,8 @@ class DataParallel(Rule):
     - The wrapper only lends its names to a checkpoint: it is given a state dict, and then its `.module` is taken out.
     - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
       after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
+    - Behind a condition, such as `if args.multi_gpu:` or `if torch.cuda.device_count() > 1:`, it is an option that few
+      rewrite a program for: an info for those who select the rule, unless it is given one device.
 
     ## Fix safety
     There is no fix: `DistributedDataParallel` needs a process per GPU, started by `torchrun`, and a
@@ -79,12 +81,27 @@ class DataParallel(Rule):
         offered = returns is not None and "DataParallel" in ast.unparse(returns)
         infers = site.measured is None and bool(re.search(_INFERS, self.source.text))
         infers = infers and not re.search(_TRAINS, self.source.text)
+        optional = site.measured is None and site.ids != 1 and _is_optional(self.source, site.node)
+        mild = fallback or offered or optional or edits.in_test(self.source, site.scope)
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=Severity.INFO if fallback or offered or edits.in_test(self.source, site.scope) else None,
+            severity=Severity.INFO if mild else None,
             help=_help(site, fallback, infers),
+            asked=optional,
         )
+
+
+def _is_optional(source: Source, node: ast.AST) -> bool:
+    """Whether a condition stands before a wrapper: a setting, or that there are several GPUs."""
+    for outer, inner in way_to(source, node):
+        if (
+            isinstance(outer, ast.If | ast.IfExp)
+            and inner is not outer.test
+            and "__name__" not in ast.unparse(outer.test)
+        ):
+            return True
+    return False
 
 
 def _names_only(source: Source, node: ast.AST) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from devlint.device import Kind
 from devlint.flow.syntax.names import inside
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import method_of, receiver, statement_of
+from devlint.rules.code.blocks import around, function_at, method_of, receiver, statement_of
 from devlint.sites.transfers import Transfer
+from devlint.source.syntax import walk
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
@@ -20,7 +23,9 @@ class DiscardedMove(Rule):
     """The result of a tensor's `.to()`, `.cuda()` or `.cpu()` is dropped, so the tensor stays where it was.
 
     ## What it does
-    Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor.
+    Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
+    conversion, and for a copy to the CPU, without which nothing raises at once; a hint for a copy to the CPU of what
+    the function does not read any more, and where the tensor happens to be there already.
 
     ## Why it matters
     `nn.Module.to()` moves a module in place. `Tensor.to()` does not: it returns a copy and leaves the tensor alone. The
@@ -78,15 +83,29 @@ class DiscardedMove(Rule):
         quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")
         call = edits.short(self.source.segment(site.node), f"{name}.{site.spelled}(…)")
         made, stays = ("moved", "where it is") if site.target is not None else ("converted", "as it is")
+        # a copy to the CPU is missed by nothing that runs on an accelerator
+        to_host = site.target is not None and site.target.kind is Kind.CPU
+        idle = to_host and not self._is_read(site)
+        mild = Severity.WARNING if to_host or site.target is None else None
         yield Report(
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
             # a tensor that happens to be there loses nothing, and with a conversion devices still agree
-            severity=Severity.INFO if there else None if site.target is not None else Severity.WARNING,
+            severity=Severity.INFO if there or idle else mild,
             steps=site.value.story,
-            help=self._help(site, name, call),
-            fix=self._fix(site, name),
+            help=f"drop the call: nothing reads {quoted} afterwards" if idle else self._help(site, name, call),
+            fix=None if idle else self._fix(site, name),
         )
+
+    def _is_read(self, site: Transfer) -> bool:
+        """Whether the function reads the receiver after the move, or in another round of the loop; else it may."""
+        if not isinstance(site.value.node, ast.Name) or not isinstance(function_at(self.source, site.node), _FUNCTIONS):
+            return True
+        last, name = getattr(site.node, "end_lineno", 0), site.value.node.id
+        parts = [*walk(around(self.source, site.node)), *(() if site.scope.loop is None else walk(site.scope.loop))]
+        read = (part for part in parts if isinstance(part, ast.Name) and part.id == name)
+        again = site.scope.loop is not None
+        return any((part.lineno > last or again) and part is not site.value.node for part in read)
 
     def _help(self, site: Transfer, name: str, call: str) -> str:
         owner, moved = _parameters_of(site), call.replace(name, f"{name}.data", 1)

@@ -6,20 +6,25 @@ from devlint.device import Kind
 from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.sites.distributed import Optimize
 
+_REPLACING = ("set_overwrite_module_params_on_conversion(True)", "torch_xla")
+"""What a file says in which a move puts new parameters into a module."""
+
 
 class OptimizerBeforeMove(Rule):
     """An optimizer is made of parameters that are moved to another device afterwards.
 
     ## What it does
     Reports `torch.optim.Adam(model.parameters())` where `model` is on the CPU and moved to an accelerator after that.
-    It is an error where the optimizer has state by then: Adagrad, which allocates it when it is made, and optimizers
-    whose state was loaded before the move. The latter is a warning of a model of which nothing is known but that it is
-    moved later.
+    It is a hint for those who select the rule, since `Module.to` keeps the parameters by default; a warning in a file
+    where it replaces them, with `torch_xla` or `torch.__future__.set_overwrite_module_params_on_conversion(True)`; and
+    an error where the optimizer has state by then: Adagrad, which allocates it when it is made, and optimizers whose
+    state was loaded before the move. The latter is a warning of a model of which nothing is known but that it is moved
+    later.
 
     ## Why it matters
-    PyTorch asks for the move to come first. On CUDA the parameters usually stay the same objects, and most optimizers
-    go on as if nothing had happened; state that was there before stays on the CPU, and the first step raises. On
-    backends that replace the parameters, the optimizer trains tensors that no module uses.
+    PyTorch asks for the move to come first. On CUDA the parameters stay the same objects, and optimizers go on as if
+    nothing had happened; but state that was there before stays on the CPU, and the first step raises. On backends that
+    replace the parameters, the optimizer trains tensors that no module uses.
 
     ## Example
     ```python
@@ -73,21 +78,26 @@ class OptimizerBeforeMove(Rule):
         lost = site.orphans > 0
         if site.made.kind is not Kind.CPU or (not lost and site.stepped.differs(site.made) is not True):
             return
-        harmless = site.measured is not None and not site.eager and not lost
+        replaced = any(word in self.source.text for word in _REPLACING) or site.stepped.type == "xla"
+        harmless = not site.eager and not lost and (site.measured is not None or not replaced)
         yield Report(
-            f"`{site.optimizer}` is made of parameters on the CPU, and the module is moved afterwards: {_effect(site)}",
+            f"`{site.optimizer}` is made of parameters on the CPU, and the module is moved afterwards: "
+            + _effect(site, replaced),
             label="made before the move",
             severity=Severity.ERROR if site.eager or lost else Severity.INFO if harmless else None,
             steps=(site.moved,) if site.loaded is None else (site.loaded, site.moved),
             help="move the module first, then make the optimizer",
+            asked=harmless and site.measured is None,
         )
 
 
-def _effect(site: Optimize) -> str:
+def _effect(site: Optimize, replaced: bool) -> str:
     if site.orphans:
         return f"{site.orphans} of the parameters that it steps are no longer the module's"
     if site.eager:
         return "the state that it has by then stays on the CPU, and its step raises"
     if site.measured is not None:
         return "this time it kept its parameters"
-    return "it may go on with the old ones"
+    if replaced:
+        return "it goes on with the old ones"
+    return "on CUDA they stay the same objects, where a backend replaces them it goes on with the old ones"

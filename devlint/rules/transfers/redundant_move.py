@@ -16,6 +16,7 @@ from devlint.source.syntax import walk
 _COVERED = ("DVL601",)
 """What goes away with the call."""
 _PLACED = (Act.CREATED, Act.MOVED)
+_COPIES = ("cpu", "to")
 
 
 class RedundantMove(Rule):
@@ -51,6 +52,7 @@ class RedundantMove(Rule):
     ## When it stays silent
     - The call asks for more: a dtype, a memory format, `copy=True`.
     - The value is on the device on some paths only, or the devices may differ: `cuda` and `cuda:0`.
+    - Another function put it on the CPU: `.cpu()` on what is called is a hint for those who select the rule.
     - The value is an argument, or its device an argument's: a library function may move to be sure.
     - It is on the CPU in a function by the name of a device at the top of the file, `device = "cpu"`: a setting.
     - What was put on the CPU goes to the default device, `.to(torch.empty(0).device)`: others may have set another.
@@ -111,16 +113,22 @@ class RedundantMove(Rule):
         # the code moves one value to where another one is, or to the CPU, in case it is not there
         beside = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
         careful = site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
+        here = function_at(self.source, site.node)
+        copied = [step.node for step in site.value.story if step.act in _PLACED or method_of(step.node) in _COPIES]
+        # whoever takes what another function returns may ask for the CPU to be sure, which costs nothing
+        elsewhere = site.measured is None and site.value.device.kind is Kind.CPU
+        elsewhere = elsewhere and not any(function_at(self.source, node) is here for node in copied)
         what, there = quoted(site.value.text, f"the {site.kind or 'value'}"), destination(self.source, site)
         yield Report(
             f"{what} is already on {there}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {there}",
-            severity=None if site.repeated and not careful else Severity.INFO,
+            severity=None if site.repeated and not careful and not elsewhere else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             # what was so in one run need not be so in the next
             fix=self._fix(site, safe=site.measured is None),
             covers=_COVERED,
+            asked=elsewhere,
         )
 
     def _moved_just_before(self, site: Transfer) -> bool:
