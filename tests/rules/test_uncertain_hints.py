@@ -202,3 +202,35 @@ def test_what_is_sure_to_matter_is_told_to_all() -> None:
     assert told(WRAPPED.format("")) == [("DVL501", "warning")]
     replacing = "torch.__future__.set_overwrite_module_params_on_conversion(True)"
     assert told(STEPPED.replace("\n\n", f"\n\n{replacing}\n\n", 1)) == [("DVL109", "warning")]
+
+
+JOINED = """\
+import torch
+from torch import nn
+
+class Padded(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, batch):
+        return self.linear({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("joined", "everybody"),
+    [
+        ("torch.cat([batch, torch.zeros(4, 3)])", True),
+        ("torch.cat([batch, torch.zeros(4, 3)]).float().to(self.device)", False),
+        ("torch.cat([batch, torch.zeros(4, 3)]).cuda()", False),
+        ("torch.cat([batch, torch.zeros(4, 3)]).to(torch.float32)", True),
+        ("torch.cat([batch, torch.zeros(4, 3)]).to(batch.device)", True),
+    ],
+)
+def test_what_is_joined_and_moved_at_once_may_be_on_the_host(joined: str, everybody: bool) -> None:
+    found = [severity for code, severity in told(JOINED.format(joined)) if code == "DVL103"]
+    assert found == ["warning"] * everybody
+    assert ("DVL103", "warning" if everybody else "info") in told(JOINED.format(joined), RuleLayer(("DVL103",)))
+    assert told(JOINED.format(joined), RuleLayer(("DVL103",)), name="tests/net.py") == [("DVL103", "info")]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Role
-from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule
-from devlint.rules.code.blocks import function_at
+from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
+from devlint.rules.code.blocks import function_at, given, later, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_test, shown, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
@@ -46,6 +48,8 @@ class ForwardFactoryWithoutDevice(Rule):
     meets an argument of the function, or a parameter or submodule of the module, that nobody here placed. It is a
     warning in the methods of a module and in functions that place other tensors. In plain functions, and where less is
     certain, it is a hint, for those who select this rule by its code: seldom does such code say who calls it with what.
+    So it is in tests, and where what comes of the meeting goes to a device at once, and not to where the argument is,
+    `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
@@ -97,6 +101,7 @@ class ForwardFactoryWithoutDevice(Rule):
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR and not site.sent:
             raises += ", and the result stays there"
+        tested = in_test(self.source, site.scope)
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue
@@ -112,11 +117,27 @@ class ForwardFactoryWithoutDevice(Rule):
                 f"{made} {_party(meeting.other)}; {raises}",
                 node=meeting.creation,
                 label="created on the default device, the CPU",
-                severity=meeting.severity,
+                severity=Severity.INFO if tested or self._moves_on(site.node, meeting.other) else meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
                 help=_advice(meeting, target),
                 fix=self._fix(meeting, target),
             )
+
+    def _moves_on(self, node: ast.AST, other: Operand) -> bool:
+        """Whether the result goes to a device at once, as of what is on the CPU, and not to where ``other`` is."""
+        outer = node
+        for parent, inner in reversed(way_to(self.source, node)):
+            called = isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is inner)
+            if not called:
+                break
+            if _goes(parent, other):
+                return True
+            outer = parent
+        statement = statement_of(self.source, outer)
+        after = later(self.source, statement)[:1] if statement is not None else ()
+        names = targets_of(statement)
+        value = after[0].value if after and isinstance(after[0], ast.Assign) else None
+        return len(names) == 1 and _goes(value, other) and ast.unparse(receiver(value) or ast.Pass()) == names[0]
 
     def _fix(self, meeting: Meeting, target: str) -> Fix | None:
         if meeting.creation is None or not target or meeting.stray.role == MODULE:
@@ -128,6 +149,17 @@ class ForwardFactoryWithoutDevice(Rule):
             stands = told and stands_at(self.source, target, node)
             edits.append(with_arguments(self.source, node, device=target) if stands else None)
         return fix_of(f"Add `device={target}`", *edits)
+
+
+def _goes(node: ast.AST | None, other: Operand) -> bool:
+    """Whether a node is a call of `.cuda()`, or of `.to()` with a device that is not that of ``other``."""
+    arguments = given(node) if isinstance(node, ast.Call) else []
+    if method_of(node) != "to" or not arguments:
+        return method_of(node) == "cuda"
+    target = ast.unparse(arguments[0])
+    places = (other.text, other.device.text)
+    near = any(place and (target == place or target.startswith(f"{place}.")) for place in places)
+    return not near and (target.startswith("torch.device(") or not target.startswith("torch."))
 
 
 def _party(operand: Operand) -> str:
