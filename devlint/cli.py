@@ -262,6 +262,8 @@ def report(
 def where(places: tuple[str, ...], output_format: str) -> None:
     """Show on which device the names of a line are, and how they came there.
 
+    What code that devlint does not read does with devices can be said in rows of TOML: see docs/models.md.
+
     A column can stand in place of the name; in a notebook, the cell before the line. Exits with 0 if something is
     known, 1 if nothing is, 2 if there is no such place.
     """

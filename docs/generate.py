@@ -104,7 +104,9 @@ def _command(name: str, command: click.Command) -> str:
     records = [one.get_help_record(context) for one in command.params if isinstance(one, click.Option)]
     rows = [f"| `{names}` | {meaning} |" for names, meaning in filter(None, records)]
     table = "\n".join(["\n| option | |", "|---|---|", *rows, ""]) if rows else ""
-    return f"## devlint {name}\n\n```text\n{usage}\n```\n\n{text}\n{table}"
+    section = f"## devlint {name}\n\n```text\n{usage}\n```\n\n{text}\n{table}"
+    inner = command.commands if isinstance(command, click.Group) else {}
+    return "\n".join([section, *(_command(f"{name} {part}", one) for part, one in inner.items())])
 
 
 def models(text: str) -> str:

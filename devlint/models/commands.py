@@ -26,25 +26,29 @@ def models() -> None:
 @models.command()
 @click.argument("file", type=click.Path())
 def check(file: str) -> None:
-    """Call each entry of FILE, and say where what is stated and what a run shows differ.
+    """Call what each row of FILE describes, and say where what is stated and what a run shows differ.
 
-    Exit codes: 0 if nothing differs, 1 if something does, 2 if the file is wrong or an entry cannot be called.
+    Exit codes: 0 if nothing differs, 1 if something does, 2 if the file is wrong or something cannot be called.
     """
     from devlint.check.project.models import read
     from devlint.config.schema import ConfigError
 
     try:
         layer = read((file,))
+        if not layer.keys:
+            click.echo(f"{file} has no rows.")
+            return
         install(2)
     except (ConfigError, ImportError, RuntimeError) as error:
         _fail(error)
     from devlint.flow.catalog.libraries import Catalog
     from devlint.models.proof import prove
 
+    root = os.getcwd()
     with _apart():
-        verdicts = [prove(key, Catalog([layer])) for key in dict.fromkeys(layer.keys)]
+        verdicts = [prove(key, Catalog([layer]), root) for key in dict.fromkeys(layer.keys)]
     for verdict in verdicts:
-        for line in verdict.differs or [verdict.unproven or f"shown: {', '.join(verdict.shown)}"]:
+        for line in verdict.lines():
             click.echo(f"{verdict.key}: {line}")
     shown = sum(bool(one.shown) and not one.differs for one in verdicts)
     different = sum(bool(one.differs) for one in verdicts)

@@ -93,11 +93,10 @@ def _public(name: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(module, ModuleType):
         yield name, module
         return
-    package = name.partition(".")[0]
     listed = getattr(module, "__all__", None)
     for inner in listed or sorted(vars(module)):
         value = getattr(module, inner, None)
-        own = listed or (getattr(value, "__module__", None) or "").partition(".")[0] == package
+        own = listed or f"{getattr(value, '__module__', '')}.".startswith(f"{name}.")
         error = isinstance(value, type) and issubclass(value, BaseException)
         if own and not error and not inner.startswith("_") and (inspect.isroutine(value) or isinstance(value, type)):
             yield f"{name}.{inner}", value
@@ -214,7 +213,11 @@ class _Observed:
         stated = [str(words.get(name, "")) for name in ("result", "place")]
         named = [value.partition(":")[2] for value in stated if value.startswith("argument:")]
         named += [
-            str(name) for word, names in words.items() if "-cpu" in word and isinstance(names, list) for name in names
+            str(name)
+            for word, names in words.items()
+            if "-cpu" in word and isinstance(names, list)
+            for name in names
+            if name != "*"
         ]
         if named and set(named) <= set(self._parameters):
             words["parameters"] = list(self._parameters)
@@ -227,14 +230,13 @@ class _Observed:
         kinds = {observation.kind(run.result) for run in self._went}
         if len(kinds) > 1:
             return {}
-        if kinds == {"module"} and observation.takes_all(result):
-            raise CannotCallError("what it makes takes tensors wherever they are, which a row cannot say")
+        takes_all = kinds == {"module"} and observation.takes_all(result)
         if self._is_method and all(run.result is run.receiver for run in self._went):
             return {"result": "self"}
         returned = next((name for name in self._went[0].given.all() if self._returns(name)), "")
         moves = self._moves() if self._is_class else []
         place = self._place()
-        if returned and not moves:
+        if returned and not moves and not takes_all:
             if place in ("", "inputs", "unknown", f"argument:{returned}"):
                 return {"result": f"argument:{returned}"}
             return {"result": f"argument:{returned}", "place": place, **self._device_argument()}
@@ -248,6 +250,7 @@ class _Observed:
             words.update(self._device_argument())
         if isinstance(result, nn.Module) and self._is_class and not [*result.parameters(), *result.buffers()]:
             words["stateless"] = True
+        words.update({"accepts-cpu": ["*"]} if takes_all else {})
         return {**words, "moves": moves} if moves else words
 
     def _device_argument(self) -> Words:

@@ -36,9 +36,9 @@ def kind(value: Any) -> str:
     return "dataset" if hasattr(value, "__getitem__") and hasattr(value, "__len__") and not plain else "object"
 
 
-def place(value: Any) -> str:
-    """Where its tensors are: "cpu", "cuda", "cpu and cuda", empty where it has none."""
-    return " and ".join(sorted({device.type for device in _devices(value)}))
+def place(value: Any, exact: bool = False) -> str:
+    """Where its tensors are: "cpu", "cuda" ("cuda:0" if exact), "cpu and cuda", empty where it has none."""
+    return " and ".join(sorted({str(device) if exact else device.type for device in _devices(value)}))
 
 
 def wraps(value: Any, module: nn.Module) -> bool:

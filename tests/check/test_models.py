@@ -95,6 +95,29 @@ def test_a_class_and_a_method_of_the_project(tree, run: Run) -> None:  # noqa: F
     assert [line.split(":")[1] for line in output.splitlines() if "DVL101" in line] == ["8", "13"]
 
 
+def test_the_helper_is_named_where_it_moves_a_batch_of_a_loader(tree, run: Run) -> None:  # noqa: F811
+    train = (
+        "import torch\nfrom installed import to_gpu\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\n"
+        "def step():\n    for batch in DataLoader(TensorDataset(torch.ones(4))):\n        (x,) = to_gpu(batch)\n"
+        "        return x * torch.ones(4)\n"
+    )
+    rows = '[installed.to_gpu]\nresult = "argument:batch"\nplace = "cuda"\nparameters = ["batch"]\n'
+    tree({"pyproject.toml": CONFIG, "devlint_models.toml": rows, "train.py": train})
+    assert "`to_gpu` puts it on `cuda` here" in run("train.py", "--no-cache", code=1).output
+
+
+def test_a_wrapper_that_moves_its_inputs(tree, run: Run) -> None:  # noqa: F811
+    train = (
+        "import torch\nfrom torch import nn\nfrom installed import Wrapper\n\n\ndef step():\n"
+        "    return Wrapper(nn.Linear(4, 4))(torch.ones(4))\n"
+    )
+    rows = '[installed.Wrapper]\nis = "module"\nplace = "cuda"\n'
+    tree({"pyproject.toml": CONFIG, "devlint_models.toml": rows, "train.py": train})
+    assert "[DVL101]" in run("train.py", "--no-cache", code=1).output
+    tree({"devlint_models.toml": f'{rows}accepts-cpu = ["*"]\n'})
+    run("train.py", "--no-cache", code=0)
+
+
 # --- Who says it --------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +181,7 @@ def test_a_package_that_names_no_file(tree, run: Run, tmp_path_factory, monkeypa
     [
         ('["a.b"]\nreslt = "tensor"\n', "[\"a.b\"]: unknown word 'reslt' (did you mean 'result'?)"),
         ('["a.b"]\nis = "modul"\n', "[\"a.b\"]: is: expected 'module', 'loader', "),
+        ('["a.B.forward"]\nresult = "tensor"\n', "[\"a.B.forward\"]: what a call of a class or a module does stands"),
         ("[a.b\n", "not valid TOML: "),
         ("waits = true\n", "'waits' stands outside of any row: expected a table such as [\"package.function\"]"),
         (None, "there is no such file, or it cannot be read"),

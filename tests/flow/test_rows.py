@@ -140,6 +140,7 @@ def test_who_comes_first_decides_alone() -> None:
         ('["a.b"]\nresult = "tensor"\nis = "module"', '["a.b"]: result is for a function, is for a class: say one'),
         ('["a.b"]\nplace = "cpu"', '["a.b"]: place needs a result, or what it is'),
         ('["a.b"]\nresult = "tensor"\nplace = "gpu"', '["a.b"]: place: expected argument:NAME, '),
+        ('["a.b"]\nresult = "argument:0"\naccepts-cpu = ["*"]', '["a.b"]: accepts-cpu = ["*"] is for a wrapper that'),
         ('["a.b"]\nnames = "c"', '["a.b"]: names belongs to a pattern, such as package.*'),
         (
             '["a.b"]\nparameters = ["x"]\nresult = "argument:y"',
@@ -162,3 +163,4 @@ def test_two_rows_of_one_name_are_an_error() -> None:
 def test_a_mistake_knows_what_was_meant() -> None:
     assert (fault('["a.b"]\nresutl = "tensor"').word, fault('["a.b"]\nis = "modul"').word) == ("resutl", "modul")
     assert "module" in fault('["a.b"]\nis = "modul"').known
+    assert fault('["a.b"]\nresult = "tensor"\nplace = "gpu"').word == "accelerator"

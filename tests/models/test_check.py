@@ -38,6 +38,12 @@ def plot(x):
     return x.numpy()
 
 
+def tree(batch, non_blocking=True):
+    if isinstance(batch, torch.Tensor):
+        return batch.to("cuda", non_blocking=non_blocking)
+    return batch
+
+
 def broken(x):
     raise ValueError("needs a key")
 
@@ -53,6 +59,15 @@ class Net(nn.Module):
 
 class Scale(nn.Module):
     pass
+
+
+class Anywhere(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module.to("cuda")
+
+    def forward(self, x):
+        return self.module(tree(x))
 
 
 class Fields(dict):
@@ -71,6 +86,7 @@ RIGHT = {
     "Net.mask": 'result = "tensor"\nplace = "self"',
     "Scale": 'is = "module"\nstateless = true',
     "Fields": 'is = "tensor-mapping"\nmoves = ["send"]\nexample = "{\'a\': x}"',
+    "Anywhere": 'is = "module"\nplace = "accelerator"\naccepts-cpu = ["*"]',
     "Other": 'alias-of = "private_library.Net"',
 }
 WRONG = {
@@ -85,17 +101,23 @@ WRONG = {
         "stated must-be-cpu, the run takes tensors on `cuda`",
     ),
     "Net": ('is = "module"\nstateless = true', "stated stateless `true`, the run says `false`"),
+    # a number and a module come back as they are
+    "tree": ('result = "argument:batch"\nplace = "cpu"', "stated place `cpu`, the run says `cuda`"),
+    "Anywhere": (
+        'result = "argument:module"\nplace = "accelerator"',
+        'it moves its inputs itself: say `is = "module"`, `place` and `accepts-cpu = ["*"]`',
+    ),
 }
 
 
-def check(folder: Path, rows: str) -> tuple[int, list[str]]:
+def check(folder: Path, rows: str, *installed: str) -> tuple[int, list[str]]:
     """The exit code, and the lines that are printed."""
     (folder / "private_library.py").write_text(LIBRARY + "\n\nOther = Net\n", encoding="utf-8")
     (folder / "rows.toml").write_text(rows, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "devlint", "models", "check", "rows.toml"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *installed])},
         capture_output=True,
         text=True,
     )
@@ -118,6 +140,35 @@ def test_what_differs_is_said(tmp_path: Path) -> None:
     assert code == 1
     for name, (_, said) in WRONG.items():
         assert f"private_library.{name}: {said}" in lines
+
+
+def test_a_device_has_a_number(tmp_path: Path) -> None:
+    rows = row("to_gpu", 'result = "argument:0"\nplace = "cuda:1"')
+    assert check(tmp_path, rows)[1][0] == "private_library.to_gpu: stated place `cuda:1`, the run says `cuda:0`"
+
+
+def test_a_word_that_no_run_has_shown_is_named(tmp_path: Path) -> None:
+    rows = row("to_gpu", 'result = "argument:0"\nplace = "accelerator"\nwaits = true')
+    rows += row("tree", 'result = "argument:batch"\nplace = "cpu"\nexample = "4"')
+    assert check(tmp_path, rows)[1][:2] == [
+        "private_library.to_gpu: shown: result, place; not shown: waits",
+        "private_library.tree: shown: result; not shown: place",
+    ]
+
+
+def test_what_devlint_does_not_read_needs_its_parameters(tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "installed.py").write_text(LIBRARY, encoding="utf-8")
+    words = 'result = "argument:batch"\nplace = "accelerator"\n'
+    rows = f'["installed.tree"]\n{words}["private_library.tree"]\n{words}'
+    code, lines = check(tmp_path, rows, str(tmp_path / "site-packages"))
+    advice = 'arguments that are given by position are not found without `parameters = ["batch", "non_blocking"]`'
+    assert [line for line in lines if "parameters" in line] == [f"installed.tree: {advice}"]
+    assert code == 0
+
+
+def test_a_file_without_rows_says_so(tmp_path: Path) -> None:
+    assert check(tmp_path, "") == (0, ["rows.toml has no rows."])
 
 
 def test_what_cannot_be_called_says_why(tmp_path: Path) -> None:

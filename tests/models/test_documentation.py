@@ -22,6 +22,8 @@ FILES = {
     "my_project/train.py": "def evaluate",
     "company_tools.py": "class Base",
     "pyproject.toml": 'models = ["devlint_models.toml"]',
+    "acme/wrap.py": "class Placed",
+    "acme_models.toml": "[acme.wrap.Placed]",
     "devlint_models.toml": "[my_project.wrap.Ensemble]",
 }
 
@@ -66,7 +68,7 @@ def test_a_word_that_is_none(project: Path) -> None:
     assert said.strip() == block("text", "resutl").strip()
 
 
-@pytest.mark.parametrize("command", ["models check", "models infer"])
+@pytest.mark.parametrize("command", ["models check devlint", "models check acme", "models infer"])
 def test_commands_print_what_is_shown(project: Path, command: str) -> None:
     first, _, shown = block("console", f"$ devlint {command}").partition("\n")
     assert run(project, *first.split()[2:]) == shown

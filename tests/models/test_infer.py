@@ -195,13 +195,13 @@ DRAFTED = {
     "Batches": {"result": "argument:inner", "place": "argument:device", "parameters": ["inner", "device"]},
     "Fields": {"is": "tensor-mapping", "place": "inputs", "moves": ["send"]},
     "Other": {"alias-of": "private_library.Head"},
+    "Pipeline": {"is": "module", "place": "accelerator", "device-argument": "device", "accepts-cpu": ["*"]},
 }
 COMMENTS = {
     "broken": "cannot be called: ValueError: needs a key",
     "leave": "cannot be called: SystemExit: 3",
     "shout": "rows have nothing to say of what it returns",
     "main": "not called: it would run the program",
-    "Pipeline": "what it makes takes tensors wherever they are, which a row cannot say",
     "Hopeless": "cannot be called: ValueError: needs a key",
 }
 
@@ -256,6 +256,16 @@ def test_the_rows_pass_the_check_as_they_are(library: Path, drafted: str) -> Non
 
 def test_nothing_is_written_beside_the_code(library: Path, drafted: str) -> None:
     assert not (library / "shout.txt").exists()
+
+
+def test_what_a_module_imports_from_its_package_is_not_drafted(tmp_path: Path) -> None:
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "base.py").write_text("def same(x):\n    return x\n", encoding="utf-8")
+    wrap = tmp_path / "acme" / "wrap.py"
+    wrap.write_text("from acme.base import same\n\n\ndef own(x):\n    return x\n", encoding="utf-8")
+    assert toml(run(tmp_path, "infer", "acme.wrap")[1].encode()).keys() == {"acme.wrap.own"}
+    wrap.write_text("from acme.base import same\n\n__all__ = ['same']\n", encoding="utf-8")
+    assert toml(run(tmp_path, "infer", "acme.wrap")[1].encode()).keys() == {"acme.wrap.same"}
 
 
 def test_one_function_by_its_name(library: Path) -> None:

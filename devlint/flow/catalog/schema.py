@@ -127,7 +127,10 @@ VOCABULARY: dict[str, Word] = {
         "names",
         "The arguments for which a tensor on the CPU, among others elsewhere, raises; `*` (all) is a hint.",
     ),
-    "accepts-cpu": Word("names", "The arguments that may be on the CPU whatever the others are."),
+    "accepts-cpu": Word(
+        "names",
+        "The arguments that may be on the CPU whatever the others are; `*` of a module: it moves its inputs itself.",
+    ),
     "waits": Word("flag", "The host waits until the device has computed what is given."),
     "elementwise": Word("flag", "Of numbers it makes a number."),
     "stateless": Word("flag", "The module has neither parameters nor buffers of its own.", of="class"),
@@ -190,7 +193,7 @@ def check(key: str, words: Words) -> None:
             raise RowError(f'["{key}"]: unknown word {name!r}', name, tuple(VOCABULARY))
         problem = _problem(word, value)
         if problem is not None:
-            meant = value if isinstance(value, str) else ""
+            meant = {"gpu": "accelerator"}.get(value, value) if isinstance(value, str) else ""
             raise RowError(f'["{key}"]: {name}: {problem}', meant, word.choices)
     fault = _fault(key, words)
     if fault:
@@ -223,7 +226,13 @@ def _problem(word: Word, value: object) -> str | None:
 
 
 def _fault(key: str, words: Words) -> str:
-    """What is wrong with words beside each other."""
+    """What is wrong with words beside each other, or under their name."""
+    owner, _, last = key.rpartition(".")
+    if last in ("__init__", "__call__", "forward") and owner.rpartition(".")[2][:1].isupper():
+        return f'what a call of a class or a module does stands in the row of the class, ["{owner}"]'
+    accepted, module = words.get("accepts-cpu"), "module" in (words.get("is"), words.get("result"))
+    if isinstance(accepted, list) and "*" in accepted and not module:
+        return 'accepts-cpu = ["*"] is for a wrapper that moves its inputs: say is = "module" and place beside it'
     if "alias-of" in words and words.keys() - {"alias-of", "names"}:
         return f"alias-of says all, but {next(name for name in words if name != 'alias-of')} stands beside it"
     if "names" in words and "*" not in key:

@@ -62,6 +62,7 @@ class Batches(Value):
     """Where its parts are, if they are in different places."""
     path: str = ""
     """The class of a library that it is an object of, where it comes from no loader."""
+    origin: Origin = NO_ORIGIN
 
     def at(self, position: int) -> Batches:
         """One part of it."""
@@ -127,7 +128,8 @@ def as_tensor(value: Value) -> Tensor:
         return Tensor(place, certain=certain, derived=value.derived, optional=value.optional, near=value.near)
     if isinstance(value, Batches):
         # an object of a library's class may do more in its methods than its tensors would
-        return Tensor(value.device, many=True, certain=value.certain, derived=bool(value.path), batch=value.loaders)
+        tensor = Tensor(value.device, many=True, certain=value.certain, derived=bool(value.path), batch=value.loaders)
+        return replace(tensor, origin=value.origin)
     return _ANYWHERE
 
 

@@ -131,7 +131,7 @@ def _moved(frame: Frame, call: Call, value: Value, place: Device, step: Step) ->
     if isinstance(value, Loader):
         return replace(value, batches=place, parts=())
     if isinstance(value, Batches):
-        return replace(value, device=place, parts=())
+        return replace(value, device=place, parts=(), origin=Origin((step,)))
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(_moved(frame, call, item, place, step) for item in value.items)
         item = UNKNOWN if value.item is UNKNOWN else _moved(frame, call, value.item, place, step)
@@ -159,7 +159,8 @@ def _mapping(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Va
 
 
 def _module(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    module = Module(identity(), path, text=path.rpartition(".")[2], has_state=not row.stateless)
+    spread = "*" in row.accepts_cpu
+    module = Module(identity(), path, text=path.rpartition(".")[2], has_state=not row.stateless, spread=spread)
     where, step = (
         (place, None) if row.place else construction.made_on(frame, call, module, row.device_argument or "device")
     )

@@ -108,7 +108,8 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
 def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Value]) -> Value:
     """What a call returns: tensors on the module's device, else with the inputs."""
     if not module.path.startswith("torch.nn."):
-        return UNKNOWN if module.spread else returned(frame, call, place)
+        # a class of a row that moves its inputs has one place
+        return UNKNOWN if module.spread and not module.path else returned(frame, call, place)
     if module.path in modules.CONTAINERS or module.path in modules.WRAPPERS:
         if module.has_state:
             return UNKNOWN if module.spread else Tensor(place, many=True, origin=frame.origin_of(module), grad="graph")
