@@ -11,7 +11,6 @@ from typing import Any
 from devlint.config import torch_requirement
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError, RuleLayer
-from devlint.config.torch_requirement import TorchRequirement
 from devlint.config.values import READERS
 from devlint.source.files import content, toml
 
@@ -105,7 +104,7 @@ class Resolver:
         self._fixed = None if fixed is None else adjust(fixed)
         self._reads = fixed is None if reads is None else reads
         self._configured: dict[str, Config] = {}
-        self._required: dict[str, TorchRequirement | None] = {}
+        self._required: torch_requirement.Known = {}
 
     def differs(self, names: Collection[str]) -> bool:
         """Whether a directory that has files of such names may have a configuration of its own."""

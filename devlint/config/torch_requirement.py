@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch, translate
-from typing import Any
+from typing import Any, TypeAlias
 
 from devlint.immutable import immutable
 from devlint.source.files import content, toml
 
 Release = tuple[int, int]
 Table = dict[str, Any]
+Readers = Mapping[str, Callable[[str, bytes], Iterable[str]]]
 _NAMES = frozenset({"torch", "pytorch"})
 """What torch is called in the package index, and by conda."""
 _LAST_MINOR = {0: 4, 1: 13}
@@ -32,16 +33,26 @@ class TorchRequirement:
     file: str
 
 
-def nearest(directory: str, known: dict[str, TorchRequirement | None]) -> TorchRequirement | None:
+Known: TypeAlias = dict[tuple[str, bool], TorchRequirement | None]
+"""What was found for directories, by declarations and by what people are told."""
+
+
+def nearest(directory: str, known: Known) -> TorchRequirement | None:
     """What the files of an absolute directory require of torch, or else those of the nearest one above it.
 
     The search ends where a repository begins: what lies around it is somebody else's.  ``known`` keeps what was found.
+    Where no file declares it, what people are told to install counts.
     """
-    if directory not in known:
-        found, parent = declared(directory), os.path.dirname(directory)
+    return _nearest(directory, _READERS, known) or _nearest(directory, _PROSE, known)
+
+
+def _nearest(directory: str, readers: Readers, known: Known) -> TorchRequirement | None:
+    key = directory, readers is _PROSE
+    if key not in known:
+        found, parent = declared(directory, readers), os.path.dirname(directory)
         outermost = parent == directory or any(os.path.lexists(os.path.join(directory, name)) for name in _ROOTS)
-        known[directory] = found if found is not None or outermost else nearest(parent, known)
-    return known[directory]
+        known[key] = found if found is not None or outermost else _nearest(parent, readers, known)
+    return known[key]
 
 
 def may_declare(names: Iterable[str]) -> bool:
@@ -49,7 +60,7 @@ def may_declare(names: Iterable[str]) -> bool:
     return any(name in _ROOTS or name == "requirements" or _FILE.fullmatch(name) for name in names)
 
 
-def declared(directory: str) -> TorchRequirement | None:
+def declared(directory: str, readers: Readers | None = None) -> TorchRequirement | None:
     """What the files of one directory require: of the first kind of file that has a bound for torch."""
     try:
         names = sorted(os.listdir(directory))
@@ -57,7 +68,7 @@ def declared(directory: str) -> TorchRequirement | None:
             names += [f"requirements/{name}" for name in sorted(os.listdir(folder))]
     except OSError:
         return None
-    for pattern, read in _READERS.items():
+    for pattern, read in (readers or _READERS).items():
         files = [os.path.join(directory, name) for name in names if fnmatch(name, pattern)]
         found = [one for file in files for one in _of_file(file, read)]
         if found:
@@ -80,6 +91,7 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
 
 _DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
+_TOLD = r"(?i)(?<![\w.-])(?:py)?torch\s*(?:[=>~]=?=?|version|v|)\s*v?([0-2]\.\d+)"
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -213,6 +225,12 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
         yield from _tabled(_table(document, name))
 
 
+def _prose(file: str, data: bytes) -> Iterator[str]:
+    """The releases that are mentioned, as in `pip install torch==1.8.0` and "PyTorch 1.6"."""
+    for match in re.finditer(_TOLD, data.decode("utf-8-sig", "replace")):
+        yield f"torch>={match[1]}"
+
+
 def _table(parent: Table, key: str) -> Table:
     value = parent.get(key)
     return value if isinstance(value, dict) else {}
@@ -231,7 +249,7 @@ def _tabled(table: Table) -> Iterator[str]:
                 yield f"{name} {bounds}"
 
 
-_READERS: dict[str, Callable[[str, bytes], Iterable[str]]] = {
+_READERS: Readers = {
     "pyproject.toml": _pyproject,
     "setup.cfg": _setup_cfg,
     "setup.py": _setup_py,
@@ -240,4 +258,5 @@ _READERS: dict[str, Callable[[str, bytes], Iterable[str]]] = {
     "Pipfile": _pipfile,
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
+_PROSE: Readers = {"README*": _prose, "INSTALL*": _prose}
 _FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in _READERS))

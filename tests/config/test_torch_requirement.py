@@ -158,3 +158,20 @@ def test_what_lies_around_a_repository_is_no_part_of_it(tmp_path: Path) -> None:
     write(tmp_path, "requirements.txt", "torch==1.4")
     assert nearest(str(tmp_path / "project/src"), {}) is None
     assert nearest(str(tmp_path), {}) is not None
+
+
+def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "README.md").write_text("Runs with PyTorch 2.1, tested with PyTorch 1.9; see pytorch3d 0.7.\n")
+    (tmp_path / "INSTALL.md").write_text("pip install torch==1.8.0+cu111 torchvision==0.9.0\n")
+    found = nearest(str(tmp_path / "package"), {})
+    assert found is not None
+    assert (found.release, Path(found.file).name) == ((1, 9), "README.md")
+    (tmp_path / "README.md").write_text("See INSTALL.md; PyTorch Lightning 1.5 and torch-scatter 0.3 are optional.\n")
+    found = nearest(str(tmp_path / "package"), {})
+    assert found is not None
+    assert (found.release, Path(found.file).name) == ((1, 8), "INSTALL.md")
+    (tmp_path / "requirements.txt").write_text("torch>=2.4\n")
+    found = nearest(str(tmp_path / "package"), {})
+    assert found is not None
+    assert found.release == (2, 4)

@@ -49,6 +49,21 @@ def helps(code: str) -> list[str]:
             device = torch.cuda.current_device()
             return torch.from_numpy(image).cuda()
         """,
+        # a static method has no object
+        """
+        class Detector:
+            def __init__(self, device):
+                self.device = device
+
+            @staticmethod
+            def detect(image):
+                return torch.from_numpy(image).cuda()
+        """,
+        # None has no device
+        """
+        def f(n, bias: torch.Tensor | None):
+            return torch.zeros(n).cuda()
+        """,
         # a local of unknown origin may be a batch, or not be bound yet
         """
         def f(data, net):

@@ -44,9 +44,11 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     The body of a loop is taken to run, and that of a `try` to come to its end; what is around a function has run to its
     end when that is called.
     """
-    if name not in stores(source.tree):
-        return True
     function = around(source, node)
+    if name not in stores(source.tree):
+        # what methods call their object has no value in a static one
+        static = any(ast.unparse(one) == "staticmethod" for one in getattr(function, "decorator_list", ()))
+        return name != "self" or not static
     inner, outer = way(function, node), way(source.tree, function) or []
     if function is source.tree or name in _parameters(function) or name in _bound_in(function):
         return inner is not None and _has_value(source, name, set(), function, inner, outer)
