@@ -412,3 +412,21 @@ def test_what_may_be_none_or_anywhere_is_no_device_to_name_instead_of_cuda(text:
     assert said
     wanted = f"`.to({named})`" if named else "choose once"
     assert all(wanted in text for text in said)
+
+
+def test_the_number_of_a_gpu_is_no_device() -> None:
+    crop = """
+    class Crop:
+        def __init__(self):
+            self.device = -1
+
+        def crop(self, boxes, scores):
+            if boxes.is_cuda:
+                self.device = torch.cuda.current_device()
+                scores = scores.cuda(self.device)
+            return scores
+    """
+    assert helps(crop) == ["use `.to(boxes.device)`"]
+    assert helps(crop.replace("-1", "device").replace("torch.cuda.current_device()", "device")) == [
+        "use `.to(self.device)`"
+    ]

@@ -10,7 +10,7 @@ from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, function_at, stores, way_to
+from devlint.rules.code.blocks import Way, around, assigned, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.device_choice import design, device_choice, knows_others, since
 from devlint.rules.code.lazy import cst
@@ -164,6 +164,7 @@ class HardcodedCudaCall(Rule):
         # what is asked to be below some number is an index, of which -1 is the CPU
         asked = (part for part in walk(around(self.source, site.node)) if isinstance(part, ast.Compare))
         number = any(isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == text for part in asked)
+        number = number or any(map(_is_number, (value for _, value in assigned(self.source.tree).get(text, ()))))
         device = proven or text.rpartition(".")[2].lower().endswith("device")
         return (text, proven) if device and not number else ("", False)
 
@@ -174,6 +175,14 @@ class HardcodedCudaCall(Rule):
         function = function_at(self.source, site.node)
         lines = [self.source.segment(function)] if function is not None else self.source.lines
         return site.scope.guarded and any(map(OTHER_BACKENDS.search, lines))
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether a value is the number of a GPU, or -1 for the CPU."""
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func).rpartition(".")[2] in ("get_device", "current_device")
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
 def _is_there(site: Transfer) -> bool:
