@@ -27,8 +27,8 @@ from ray.train.torch import TorchTrainer
 
 
 def train():
-    commands._simulate = lambda: None
-    print("exit code", commands._check(sys.argv[1]))
+    commands.check.callback(sys.argv[1])
+    print("no problem")
 
 
 # without workers, the training function runs in this process
@@ -60,4 +60,4 @@ def test_rows_of_ray_are_shown_in_a_training_function(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     (tmp_path / "training.py").write_text(IN_TRAINING, encoding="utf-8")
     lines = run(tmp_path, "training.py", str(DATA / "ray.toml")).splitlines()
-    assert lines[-2:] == ["3 shown, 0 different, 1 not shown.", "exit code 0"]
+    assert lines[-2:] == ["3 shown, 0 different, 1 not shown.", "no problem"]
