@@ -258,5 +258,5 @@ _READERS: Readers = {
     "Pipfile": _pipfile,
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
-_PROSE: Readers = {"README*": _prose, "INSTALL*": _prose}
-_FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in _READERS))
+_PROSE: Readers = {"[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose, "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose}
+_FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in (*_READERS, *_PROSE)))

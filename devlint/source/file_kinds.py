@@ -20,7 +20,7 @@ PATTERNS = {
     "vendored": (
         "vendor/", "vendors/", "vendored/", "_vendor/", "third_party/", "third-party/", "thirdparty/", "3rdparty/",
         "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
-        "log/", "logs/", "lightning_logs/", "wandb/", "mlruns/",
+        "lightning_logs/", "wandb/", "mlruns/",
     ),
 }  # fmt: skip
 """What each kind of files is called, as patterns of git's ignore files; among what a run logs are copies of code."""

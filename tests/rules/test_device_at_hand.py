@@ -62,7 +62,8 @@ def helps(code: str) -> list[str]:
         # None has no device
         """
         def f(n, bias: torch.Tensor | None):
-            return torch.zeros(n).cuda()
+            if bias is None:
+                return torch.zeros(n).cuda()
         """,
         # a local of unknown origin may be a batch, or not be bound yet
         """

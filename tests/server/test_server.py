@@ -64,7 +64,8 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
 
 def test_tags_and_severities(tmp_path: Path) -> None:
     text = (
-        "import torch\n\nx = torch.cuda.FloatTensor(3)\ny = torch.ones(3).to('cuda')\n"
+        "import torch\n\nx = torch.cuda.FloatTensor(3)\n\n"
+        "def f(n, device):\n    return torch.ones(n).to(device)\n"
         "z = 1  # devlint: ignore[DVL101]\n"
     )
 

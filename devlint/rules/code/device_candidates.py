@@ -14,7 +14,7 @@ from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import parameters
 from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of
-from devlint.rules.code.control_flow import conditions, is_bound_at
+from devlint.rules.code.control_flow import is_bound_at
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -93,13 +93,11 @@ def _may_be_else(source: Source, node: ast.AST, name: str) -> bool:
 
 
 def _may_be_none(source: Source, node: ast.AST, name: str) -> bool:
-    """Whether ``name`` is a parameter that may be None by its annotation, and nothing on the way asks for that."""
+    """Whether ``name`` is a parameter that may be None by its annotation."""
     arguments = getattr(around(source, node), "args", None)
     given = parameters(arguments) if isinstance(arguments, ast.arguments) else []
     written = (ast.unparse(one.annotation) for one in given if one.arg == name and one.annotation is not None)
-    if not any(re.search(r"\bNone\b|\bOptional\b", text) for text in written):
-        return False
-    return not any(name in ast.unparse(test) for test in conditions(source, node))
+    return any(re.search(r"\bNone\b|\bOptional\b", text) for text in written)
 
 
 @lru_cache(maxsize=4)

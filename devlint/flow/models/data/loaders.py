@@ -241,9 +241,12 @@ def _custom(frame: Frame, call: Call) -> bool:
 
 
 def _is_own(frame: Frame, node: ast.expr) -> bool:
-    """Whether a function is the project's own, or one of those that its name may stand for is."""
+    """Whether a function is the project's own, or one of those that its name may stand for is.
+
+    What is chosen beside torch's own makes the same of a batch.
+    """
     if isinstance(node, ast.IfExp):
-        return _is_own(frame, node.body) or _is_own(frame, node.orelse)
+        return _is_own(frame, node.body) and _is_own(frame, node.orelse)
     with frame.interpreter.quiet():
         value = frame.evaluate(node)
     if isinstance(value, (Function, Instance)) or (isinstance(value, Stateful) and value.path == PARTIAL):

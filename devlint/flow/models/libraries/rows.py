@@ -241,7 +241,8 @@ def _place(frame: Frame, call: Call, row: Row, receiver: Value) -> Device:
     if stated == "self":
         return _place_of(frame, receiver)
     if stated == "inputs" or (not stated and row.made in ("tensor", "tensor-mapping")):
-        return placement.blend(*_tensors(call.values())).device
+        # an argument of which nothing else is known is a tensor if it comes first
+        return placement.blend(*(_tensors(call.values()) or call.values()[:1])).device
     if stated == "default":
         return (None if call.open else default_place(frame)) or device.UNKNOWN
     if stated == "accelerator":
