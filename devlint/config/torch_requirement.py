@@ -91,7 +91,10 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
 
 _DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
-_TOLD = r"(?i)(?<![\w.-])(?:py)?torch\s*[=>~]=?\s*([0-2]\.\d+)"
+_TOLD = (
+    r"(?i)(?<![\w.-])(?:py)?torch\s*"
+    r"(?:[=>~]=?\s*([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
+)
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -226,9 +229,9 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
 
 
 def _prose(file: str, data: bytes) -> Iterator[str]:
-    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch >= 1.6", and no other mention."""
+    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", and no other mention."""
     for match in re.finditer(_TOLD, data.decode("utf-8-sig", "replace")):
-        yield f"torch>={match[1]}"
+        yield f"torch>={match[1] or match[2]}"
 
 
 def _table(parent: Table, key: str) -> Table:

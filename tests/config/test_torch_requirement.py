@@ -163,7 +163,7 @@ def test_what_lies_around_a_repository_is_no_part_of_it(tmp_path: Path) -> None:
 def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "README.md").write_text(
-        "Needs PyTorch>=1.9 (conda: pytorch=2.1), as PyTorch 1.4 is too old; pytorch3d==0.7.\n"
+        "Needs PyTorch 1.9+ (conda: pytorch=2.1), as PyTorch 1.4 is too old; pytorch3d==0.7.\n"
     )
     (tmp_path / "INSTALL.md").write_text("pip install torch==1.8.0+cu111 torchvision==0.9.0\n")
     found = nearest(str(tmp_path / "package"), {})

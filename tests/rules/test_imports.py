@@ -54,6 +54,7 @@ IMPORTED = {
     "under its own name": "import torch as torch\nHERE\n",
     "where it may be missing": "try:\n    import torch\nexcept ImportError:\n    torch = None\nHERE\n",
     "in the function": "def f():\n    import torch\n    HERE\n",
+    "around what loads it": "import torch\ndef f():\n    assert torch\n    from torch.cuda import amp\n    HERE\n",
     "around the function": "def f():\n    import torch\n    def g():\n        HERE\n",
 }
 TAKEN = {

@@ -7,7 +7,7 @@ import functools
 
 from devlint.finding import Edit, Span
 from devlint.flow.syntax.names import imported, modules
-from devlint.rules.code.blocks import beside
+from devlint.rules.code import blocks
 from devlint.source.syntax import below, walk
 from devlint.source.tree import Source
 
@@ -24,13 +24,14 @@ def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | 
     """
     row = int(getattr(node, "lineno", 0))
     around = [found for found in _scopes(source.tree, module) if found[0] is source.tree or row in _rows(found[0])]
+    beside: ast.stmt | None = None
     for scope, bound, taken, imports in sorted(around, key=lambda found: -int(getattr(found[0], "lineno", 0))):
         if bound or taken:
+            # an import further in would make the name a local one from the beginning of its function
             return () if bound else None
-        loaded = [statement for statement in imports if scope is source.tree or statement.lineno <= row]
-        if loaded:
-            return (_beside(source, loaded[0], module),)
-    return (_on_top(source, module),)
+        loaded = (statement for statement in imports if scope is source.tree or statement.lineno <= row)
+        beside = beside or next(loaded, None)
+    return (_on_top(source, module) if beside is None else _beside(source, beside, module),)
 
 
 @functools.lru_cache(maxsize=4)
@@ -71,7 +72,7 @@ def _rows(scope: ast.AST) -> range:
 def _beside(source: Source, statement: ast.stmt, module: str) -> Edit:
     """The import right before a statement or, where a comment speaks of that, right after it."""
     span = source.span(statement)
-    indent, _ = beside(source, span)
+    indent, _ = blocks.beside(source, span)
     above = source.lines[span.row - 2].strip() if span.row > 1 else ""
     if above.startswith("#") and not indent.strip():
         return _after(source, statement, module)
