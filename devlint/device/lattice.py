@@ -136,12 +136,14 @@ class Device:
         """Whether the two surely differ, on a machine with an accelerator, on some path that the code can take."""
         if self.kind is Kind.UNKNOWN or that.kind is Kind.UNKNOWN:
             return None
-        if AVAILABLE in (*self.guards(), *that.guards()):
-            if (there := self.assume(AVAILABLE, True).differs(that.assume(AVAILABLE, True))) is not False:
+        if AVAILABLE in self.guards() or AVAILABLE in that.guards():
+            there = self.assume(AVAILABLE, True).differs(that.assume(AVAILABLE, True))
+            if there is not False:
                 return there
             # without an accelerator every symbol is the CPU; what else differs there is no claim, but no lack of one
             mine, theirs = self.assume(AVAILABLE, False), that.assume(AVAILABLE, False)
-            on_host = {leaf.kind for leaf in (*mine.leaves(), *theirs.leaves())} <= {Kind.CPU, Kind.SYMBOL}
+            leaves = [*mine.leaves(), *theirs.leaves()]
+            on_host = all(leaf.kind in (Kind.CPU, Kind.SYMBOL) for leaf in leaves)
             return False if on_host or mine.differs(theirs) is False else None
         if self.guard is not None and self.guard is that.guard:
             return _any(self._parts(that, _then(self), _then(that)), self._parts(that, _other(self), _other(that)))

@@ -74,9 +74,9 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It happens once, at the top of a script or in its `main`, or random numbers, of which the device draws others from
-      the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then it is a hint for
-      those who select the rule.
+    - It happens once, at the top of a script, in its `main` or in a constructor, or random numbers, of which the device
+      draws others from the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then
+      it is a hint for those who select the rule.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
@@ -199,6 +199,8 @@ class CreateThenMove(Rule):
 
     def _seldom(self, site: Transfer, made: Creation) -> bool:
         """Whether it happens once in a script, or draws other numbers on the device and does not follow any tensor."""
+        if site.scope.function == "__init__" and not site.repeated:
+            return True
         if site.repeated or site.scope.module or site.scope.step:
             return False
         drawn = any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others))
