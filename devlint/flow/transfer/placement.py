@@ -159,12 +159,11 @@ def _reckoned(operand: Operand, value: Value) -> Operand:
 
 def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     """Whether a result is moved on to an accelerator, or what may be one, where no operand is known to be."""
-    calls = frame.info.calls if frame.info is not None else ()
+    moves = [call for call in (frame.info.calls if frame.info else ()) if names.method(call) in ("to", "cuda")]
     if isinstance(node, ast.Subscript):
         # what is written into may be moved when it is full
-        moves = (call for call in calls if names.method(call) in ("to", "cuda") and call.lineno > node.lineno)
-        return any(names.root(node) in names.inside(call.func) for call in moves)
-    move = next((call for call in calls if names.method(call) in ("to", "cuda") and node in _receivers(call)), None)
+        return any(call.lineno > node.lineno and names.root(node) in names.inside(call.func) for call in moves)
+    move = next((call for call in moves if any(part is node for part in _receivers(call))), None)
     if move is None:
         return False
     given = nodes.argument(move, 0, "device")
