@@ -175,7 +175,7 @@ def test_pinning_leaves_a_chain_as_it_stands() -> None:
         ("torch.zeros(n).to(x)", "x.device, dtype=x.dtype"),
         ("torch.zeros(n).to(x, non_blocking=True)", "x.device, dtype=x.dtype"),
         ("torch.zeros(n).to(device, torch.half)", "..."),
-        ("torch.zeros(n).cuda()", "..."),
+        ("torch.zeros(n).cuda()", "device"),
     ],
 )
 def test_the_advice_names_the_device_that_the_move_names(line: str, device: str) -> None:
@@ -253,3 +253,23 @@ def test_what_a_module_is_told_about_devices_is_no_tensor(parameter: str) -> Non
         assert finding.fix is not None
         assert "device.device" not in apply(text, finding.fix.edits)
         assert "the device of" not in finding.message
+
+
+def test_what_the_compiler_makes_on_the_device_is_told_to_those_who_ask() -> None:
+    text = function("torch.zeros(n).to(x.device)")
+    assert [finding.code for finding in check_source(text)] == ["DVL203"]
+    compiled = text.replace("def f", "@torch.compile(dynamic=True)\ndef f")
+    assert check_source(compiled) == []
+    assert [finding.code for finding in check(compiled)] == ["DVL203"]
+    assert [finding.code for finding in check_source(text.replace("def f", "@torch.no_grad()\ndef f"))] == ["DVL203"]
+
+
+def test_a_literal_gives_way_to_the_device_at_hand() -> None:
+    after, finding = fixed(function('torch.zeros(n).to("cuda")'))
+    assert after == function("torch.zeros(n, device=device)")
+    assert finding.help == "create it there: `torch.zeros(..., device=device)`"
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+    # `"cpu"` says what it says
+    after, _ = fixed(function("torch.zeros(n).to(device)").replace("device, n, x: torch.Tensor", "n, device"))
+    assert after.endswith("torch.zeros(n, device=device)\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from devlint.check.analysis import check_source
@@ -50,3 +52,29 @@ def test_nobody_knows_what_becomes_of_an_argument_of_another_library() -> None:
     (finding,) = found(text, None, SELECTED)
     assert finding.help == 'choose what the machine has: `"cuda" if torch.cuda.is_available() else "cpu"`'
     assert finding.fix is None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "going_on"),
+    [
+        ("assert torch.cuda.is_available(), 'no GPU'", "print(torch.cuda.is_available())"),
+        ("if not torch.cuda.is_available():\n    raise SystemExit", "if not torch.cuda.is_available():\n    print()"),
+        ("if torch.cuda.is_available():\n    pass\nelse:\n    sys.exit(1)", "if torch.cuda.is_available():\n    pass"),
+    ],
+)
+def test_who_stops_without_cuda_has_chosen(refusal: str, going_on: str) -> None:
+    text = CALL + "\n\nimport sys\n\ndef main():\n"
+    stops, goes = (text + textwrap.indent(way, "    ") + "\n" for way in (refusal, going_on))
+    assert found(stops) == []
+    assert [each.code for each in found(stops, None, SELECTED)] == ["DVL601"]
+    assert [each.code for each in found(goes)] == ["DVL601"]
+
+
+def test_what_is_where_its_owner_is_leaves_no_accelerator_unused() -> None:
+    made = (
+        HEAD
+        + "def f(x: torch.Tensor):\n    y = torch.zeros(3, device=x.device)\n    if x.is_cuda:\n        y = y.cuda()\n"
+    )
+    assert found(made, None, SELECTED) == []
+    (finding,) = found(made.replace("(3, device=x.device)", "(3)"), None, SELECTED)
+    assert finding.help == "use `.to(x.device)`"

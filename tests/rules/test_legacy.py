@@ -89,8 +89,12 @@ def test_the_help_says_which_torch_has_a_young_name_unless_that_is_known() -> No
 def test_a_young_argument_is_young_too() -> None:
     """Seen in torchrec."""
     wrap = "torch.nn.parallel.DistributedDataParallel(net, broadcast_buffers=False)"
-    (finding,) = told(f"import torch\n{wrap}\n", "DVL703")
+    text = f"import torch\n{wrap}\n"
+    (finding,) = told(text, "DVL703")
     assert finding.help == "use `forward_sync_buffers` (there since torch 2.13)"
+    # an installation in use may not have it
+    assert check_source(text) == []
+    assert [each.code for each in check_source(text, config=Config(target_torch=(2, 13)))] == ["DVL703"]
 
 
 def test_how_torch_was_built_is_not_whether_there_is_a_gpu() -> None:

@@ -63,3 +63,9 @@ def test_a_load_goes_where_it_is_used(body: str, place: str) -> None:
         found for found in check_source(RESUMED.replace("BODY", body.replace("; ", "\n    "))) if found.code == "DVL604"
     ]
     assert found.help.partition(":")[0] == f"add `map_location={place}`"
+
+
+def test_a_library_that_needs_cuda_says_nothing_of_which_gpu() -> None:
+    """Seen in trlx."""
+    text = "import torch\nfrom apex.transformer import parallel_state\nnet.load_state_dict(torch.load(path))\n"
+    assert [finding.code for finding in check_source(text)] == ["DVL604"]

@@ -7,6 +7,7 @@ import re
 from devlint.flow.catalog.concepts import IS_AVAILABLE
 
 AUTOCAST = "torch.amp.autocast"
+COMPILE = "torch.compile"
 TYPES_ONLY = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
 )

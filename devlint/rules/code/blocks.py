@@ -9,6 +9,7 @@ from bisect import bisect_right
 from typing import TypeAlias
 
 from devlint.finding import Edit, Span
+from devlint.flow.catalog.accelerator_api import COMPILE
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
@@ -227,3 +228,10 @@ def builds_no_graph(node: ast.expr) -> bool:
     """Whether a decorator or a context is ``torch.no_grad()`` or ``torch.inference_mode()``."""
     called = node.func if isinstance(node, ast.Call) else node
     return ast.unparse(called).rpartition(".")[2] in _WITHOUT_GRAPH
+
+
+def is_compiled(function: ast.AST | None) -> bool:
+    """Whether a function is decorated with ``torch.compile``, with or without options."""
+    decorators = getattr(function, "decorator_list", ())
+    called = (node.func if isinstance(node, ast.Call) else node for node in decorators)
+    return any(ast.unparse(node) == COMPILE for node in called)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import lru_cache
 
 from devlint.rules.base import Rule
+from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 FOR_CUDA = "for CUDA alone"
 """The design of a program that nobody means to run on anything else."""
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
+_STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)
 """The torch in which it can be asked for an accelerator that works."""
@@ -34,3 +38,22 @@ def since(rule: Rule) -> str:
 def design(source: Source) -> str:
     """The design that a file follows by its own words: for CUDA alone, unless it asks which accelerator there is."""
     return "" if _ASKS.search(source.text) else FOR_CUDA
+
+
+@lru_cache(maxsize=8)
+def insists_on_cuda(tree: ast.AST) -> bool:
+    """Whether a file stops by itself where CUDA is not available: it has chosen."""
+    return any(map(_stops_without_cuda, walk(tree)))
+
+
+def _stops_without_cuda(node: ast.AST) -> bool:
+    if not isinstance(node, (ast.Assert, ast.If)):
+        return False
+    wanted, asked = "torch.cuda.is_available()", ast.unparse(node.test)
+    if isinstance(node, ast.Assert) or asked not in (wanted, f"not {wanted}"):
+        return isinstance(node, ast.Assert) and asked == wanted
+    for last in (node.orelse if asked == wanted else node.body)[-1:]:
+        call = last.value if isinstance(last, ast.Expr) else None
+        stops = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in _STOPS
+        return stops or isinstance(last, ast.Raise)
+    return False

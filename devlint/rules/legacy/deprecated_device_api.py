@@ -40,7 +40,8 @@ class DeprecatedDeviceApi(DeprecatedName):
       `hasattr` or on the version.
     - The import alone, `isinstance` and other comparisons, and base classes.
     - The receiver of `.pin_memory(device)` is not known to be a tensor.
-    - `target-torch` is older than what is to be used instead. Without a `target-torch`, the newest torch is meant.
+    - `target-torch` is older than what is to be used instead. Without one the newest torch is
+      meant, and what needs a torch younger than two years is told to those who select the rule.
 
     ## Fix safety
     Safe: the old name calls the new one, or the argument does nothing; unsafe where that came with a torch newer than

@@ -57,7 +57,9 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
     needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
     message = f"{what} is deprecated{since}: {row.note or advice}"
-    return Report(message, "deprecated", help=advice + needs, fix=fix, node=given)
+    # where an installation in use may lack the new one, the old one is right
+    asked = bool(row.replacement) and not rule.can_count_on(row.since)
+    return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
 
 
 def _replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-from devlint.device import Kind
+from devlint.device import Kind, Role
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import design, device_choice, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, insists_on_cuda, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -64,7 +64,8 @@ class HardcodedCudaCall(Rule):
       NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
       nothing, such as a loss without weights: there the call does nothing, and can be left out.
     - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run, for which no device is at hand.
+      tells of all such places of a run, for which no device is at hand. Files that stop where CUDA is not available,
+      `assert torch.cuda.is_available()`, have chosen: who selects the rule is told.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -91,6 +92,10 @@ class HardcodedCudaCall(Rule):
             # which kernels of CUDA alone ask for: they cannot read another device
             return
         there = Severity.INFO if _is_there(site) else None
+        where = site.value.device
+        if there and (where.role is Role.PLACE or (where.role and _beside(way) == f"{where.text}.device")):
+            # it follows its module, or was made beside the tensor that is asked about: there it stays
+            return
         # in a lambda that tells `torch.load` where things go: storages, which are no tensors
         lambdas = (outer for outer, inner in way if isinstance(outer, ast.keyword) and isinstance(inner, ast.Lambda))
         if any(keyword.arg == "map_location" for keyword in lambdas):
@@ -137,7 +142,7 @@ class HardcodedCudaCall(Rule):
             help=self._help(instead, number, made.function if made is not None and at_once else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=(there is not None or site.scope.bound) and not instead,
+            asked=not instead and (there is not None or site.scope.bound or insists_on_cuda(self.source.tree)),
             covers=("DVL203",) if at_once else (),
             design="" if instead or there else design(self.source),
         )

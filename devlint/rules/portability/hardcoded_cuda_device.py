@@ -9,7 +9,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import FOR_CUDA, design, device_choice, knows_others, since
+from devlint.rules.code.device_choice import FOR_CUDA, design, device_choice, insists_on_cuda, knows_others, since
 from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available"
@@ -89,6 +89,8 @@ class HardcodedCudaDevice(Rule):
       asks further down whether CUDA is there.
     - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
       tells of all such places of a run, for which no device is at hand, and of all defaults and `autocast("cuda")`.
+      Files that stop where CUDA is not available, `assert torch.cuda.is_available()`, have chosen: who selects the rule
+      is told.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -127,7 +129,7 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=site.role in _ASKED or (needed and not device),
+            asked=site.role in _ASKED or (not device and (needed or insists_on_cuda(self.source.tree))),
             design=FOR_CUDA if site.role in _MILD else "" if device or mild else design(self.source),
         )
 

@@ -15,6 +15,7 @@ from devlint.rules.code.blocks import (
     builds_no_graph,
     earlier,
     function_at,
+    is_compiled,
     later,
     statement_around,
     statement_of,
@@ -22,6 +23,7 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, in_test, measures, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.rules.transfers.destination import destination, is_like_another, target_of
@@ -74,9 +76,10 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It happens once, at the top of a script, in its `main` or in a constructor, or random numbers, of which the device
-      draws others from the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then
-      it is a hint for those who select the rule.
+    - It happens once, at the top of a script, in its `main` or in a constructor; or the function is compiled with
+      `torch.compile`, which makes it on the device by itself; or random numbers, of which the device draws others from
+      the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then it is a hint for
+      those who select the rule.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
@@ -163,6 +166,8 @@ class CreateThenMove(Rule):
         text = target_of(self.source, site)
         if text and is_like_another(site):
             return f"{text}.device, dtype={text}.dtype"
+        literal = site.target_node is None or isinstance(site.target_node, ast.Constant)
+        text = text or (device_instead_of_cuda(self.source, site.node, site.scope) if literal else "")
         return text if site.plain and text else "..."
 
     def _seeded(self, made: Creation) -> bool:
@@ -200,6 +205,9 @@ class CreateThenMove(Rule):
     def _seldom(self, site: Transfer, made: Creation) -> bool:
         """Whether it happens once in a script, or draws other numbers on the device and does not follow any tensor."""
         if site.scope.function == "__init__" and not site.repeated:
+            return True
+        if is_compiled(function_at(self.source, site.node)):
+            # the compiler makes it on the device by itself
             return True
         if site.repeated or site.scope.module or site.scope.step:
             return False

@@ -139,7 +139,9 @@ def _asked(source: Source, site: Transfer, node: ast.Call) -> _Asked | None:
         return _Asked(f"{text}.device", f"{text}.dtype", True, alike=True)
     dtype = keywords.get("dtype") or (node.args[1] if len(node.args) > 1 else None)
     kind = source.segment(dtype) if dtype is not None else ""
-    return _Asked(text, kind, True, alike=not kind.startswith("torch."))
+    # where the function knows a device, a literal CUDA is that one by another name
+    at_hand = device_instead_of_cuda(source, node, site.scope) if isinstance(target, ast.Constant) else ""
+    return _Asked(at_hand or text, kind, not at_hand, alike=not kind.startswith("torch."))
 
 
 def _convert(source: Source, site: Transfer, node: ast.Call) -> Edit | None:
