@@ -12,7 +12,7 @@ from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, W
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.objects import Instance, Module, Stateful
+from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.state import State, availability, merge
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
 from devlint.flow.domain.values import Const, Flag, Opaque, Sequence, Unknown, Value
@@ -186,7 +186,9 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(Wanted(compared), not positive, 1)
     index = _index_test(left, operator, right)
     if index:
-        return Flag(compared, positive, index)
+        # of no GPU, nothing is on one
+        none = isinstance(operator, _ORDERS) and ast.unparse(right) in ("0", "-1") and _is_accelerated(_counted(left))
+        return Flag(Wanted(compared) if none else compared, positive, index)
     if isinstance(right, ast.Constant) and isinstance(right.value, bool) and isinstance(operator, (ast.Is, ast.Eq)):
         inner = condition(frame, left)
         return inner if right.value else inner.negated()
@@ -219,25 +221,30 @@ def _surely_set(value: Value | None) -> bool:
 
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
     """What ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
-    if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
-        left = left.args[0]
     if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "get_device":
         # it is -1 on the CPU; `<=` and `<` share their text with their opposites
         if isinstance(operator, (ast.Eq, ast.NotEq)):
             return -1 if ast.unparse(right) == "-1" else 0
         return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
-    name = names.dotted(left).rpartition(".")[2]
+    name = _counted(left)
     inner = right.operand if isinstance(right, ast.UnaryOp) else right
     number = isinstance(inner, ast.Constant) and isinstance(inner.value, int)
     accelerated = _is_accelerated(name)
     if not accelerated and not (number and is_device_name(name)):
         return 0
-    if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+    if isinstance(operator, _ORDERS):
         return 1
     if says_none(right):
         return -1
     text = ast.unparse(right)
     return -1 if text in ("-1", "0") else int(text.isdigit() and accelerated)
+
+
+def _counted(left: ast.expr) -> str:
+    """The last name of what is compared, or of what is counted: ``gpus`` of ``len(args.gpus)``."""
+    if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
+        left = left.args[0]
+    return names.dotted(left).rpartition(".")[2]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -246,6 +253,7 @@ def _is_accelerated(name: str) -> bool:
     return _ACCELERATED_NAME.search(name) is not None
 
 
+_ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
     ast.Gt: ">", ast.LtE: ">", ast.GtE: ">=", ast.Lt: ">=",
@@ -281,12 +289,9 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
         return Flag(predicates.of(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return Flag(NEVER)
-    if isinstance(node, ast.Name):
-        value = frame.lookup(text)
-    else:
-        base = frame.lookup(node.value.id) if isinstance(node.value, ast.Name) else None
-        held = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
-        value = held if isinstance(held, Flag) else None
+    value = frame.lookup(text) if isinstance(node, ast.Name) else predicates.held(frame, node)
+    if isinstance(node, ast.Attribute) and not isinstance(value, Flag):
+        value = None
     if isinstance(value, Flag):
         return value
     if isinstance(value, Const):

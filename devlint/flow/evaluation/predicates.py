@@ -12,6 +12,7 @@ import re
 from devlint.device import Condition, Predicate, Topic, TypePredicate
 from devlint.flow.catalog.concepts import TENSOR
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.values import Const, Flag, Named, Opaque, Value
 from devlint.flow.syntax import names, nodes
 
@@ -83,7 +84,8 @@ def key(frame: Frame, node: ast.expr) -> str:
             return value.path
         return f"{frame.interpreter.index.label}{node.id}#{_fingerprint(value)}"
     if isinstance(node, ast.Attribute):
-        return f"{key(frame, node.value)}.{node.attr}"
+        kept = held(frame, node)
+        return kept.key if isinstance(kept, Opaque) else f"{key(frame, node.value)}.{node.attr}"
     if isinstance(node, ast.Constant):
         return repr(node.value)
     if isinstance(node, ast.Call):
@@ -94,6 +96,13 @@ def key(frame: Frame, node: ast.expr) -> str:
     version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
     what = "__version__" if version else type(node).__name__
     return f"{what}:{frame.at(node)}"
+
+
+def held(frame: Frame, node: ast.Attribute) -> Value | None:
+    """What the attribute of a name is known to hold, where that is an object of a class that is known."""
+    base = frame.lookup(node.value.id) if isinstance(node.value, ast.Name) else None
+    kept = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
+    return kept if isinstance(kept, Value) else None
 
 
 def _fingerprint(value: Value | None) -> str:
