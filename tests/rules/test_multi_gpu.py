@@ -42,9 +42,11 @@ def test_what_only_infers_needs_no_wrapper() -> None:
     """Seen in EasyOCR: a library that reads text serves nobody by torchrun."""
     (report,) = judged(rest="m.eval()\ny = m(x)\n")
     assert report.help.startswith("nothing is trained here")
+    assert report.asked
     for rest in ("y = m(x)\n", "m.eval()\nm(x).backward()\n", "with torch.no_grad():\n    loss = m(x)\n"):
         (report,) = judged(rest=rest)
         assert "torchrun" in report.help
+        assert not report.asked
 
 
 def test_one_id_is_no_parallelism() -> None:

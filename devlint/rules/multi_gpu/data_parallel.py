@@ -13,8 +13,8 @@ from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
-_INFERS = r"\.eval\(\)|\bno_grad\b|\binference_mode\b"
-_TRAINS = r"(?i)backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer"
+_INFERS = r"\.eval\(\)|\bno_grad\b|\binference_mode\b|\b(?:validate|evaluate|test|infer|predict)\("
+_TRAINS = r"(?i)\bloss|backward\(|\boptim(?:izers?)?\b|\.train\(|\btrain\(|\bfit\b|trainer"
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
 
 
@@ -49,7 +49,8 @@ class DataParallel(Rule):
     - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
       after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
     - Behind a condition, such as `if args.multi_gpu:` or `if torch.cuda.device_count() > 1:`, it is an option that few
-      rewrite a program for: an info for those who select the rule, unless it is given one device.
+      rewrite a program for: an info for those who select the rule, unless it is given one device. Likewise where the
+      file evaluates or predicts, and trains nothing.
 
     ## Fix safety
     There is no fix: `DistributedDataParallel` needs a process per GPU, started by `torchrun`, and a
@@ -82,13 +83,13 @@ class DataParallel(Rule):
         infers = site.measured is None and bool(re.search(_INFERS, self.source.text))
         infers = infers and not re.search(_TRAINS, self.source.text)
         optional = site.measured is None and site.ids != 1 and _is_optional(self.source, site.node)
-        mild = fallback or offered or optional or edits.in_test(self.source, site.scope)
+        mild = fallback or offered or optional or infers or edits.in_test(self.source, site.scope)
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
             severity=Severity.INFO if mild else None,
             help=_help(site, fallback, infers),
-            asked=optional,
+            asked=optional or (infers and site.ids != 1),
         )
 
 
