@@ -274,8 +274,8 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
         DEVICE.put(frame.state.heap, base.oid, device.UNKNOWN)
-    elif isinstance(base, Batches) and name and isinstance(value, Tensor):
-        # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
+    elif isinstance(base, Batches) and name and not isinstance(value, Const):
+        # batch[key] = batch[key].to(device): some of the batch, or all of it, has moved
         frame.state.env[name] = UNKNOWN
     elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
         frame.state.heap[(base.key, item_name(index.value))] = value
