@@ -130,7 +130,7 @@ class HardcodedCudaDevice(Rule):
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
             asked=site.role in _ASKED or (not device and (needed or insists_on_cuda(self.source.tree))),
-            design=FOR_CUDA if site.role in _MILD else "" if device or mild else design(self.source),
+            design=FOR_CUDA if site.role in _MILD else "" if device else design(self.source),
         )
 
     def _message(self, site: Literal, others: bool) -> str:
