@@ -21,6 +21,8 @@ _LAST_MINOR = {0: 4, 1: 13}
 """The last minor release of each major one that gets no more."""
 _MENTION = re.compile(rb"torch", re.IGNORECASE)
 _ROOTS = (".git", ".hg", ".svn")
+_FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
+"""Folders of files that say the same as those beside them."""
 _MOST_INCLUDED = 20
 
 
@@ -57,15 +59,16 @@ def _nearest(directory: str, readers: Readers, known: Known) -> TorchRequirement
 
 def may_declare(names: Iterable[str]) -> bool:
     """Whether a directory that has files of such names may differ from the one above it in what it requires."""
-    return any(name in _ROOTS or name == "requirements" or _FILE.fullmatch(name) for name in names)
+    return any(name in _ROOTS or name in _FOLDERS or _FILE.fullmatch(name) for name in names)
 
 
 def declared(directory: str, readers: Readers | None = None) -> TorchRequirement | None:
     """What the files of one directory require: of the first kind of file that has a bound for torch."""
     try:
         names = sorted(os.listdir(directory))
-        if "requirements" in names and os.path.isdir(folder := os.path.join(directory, "requirements")):
-            names += [f"requirements/{name}" for name in sorted(os.listdir(folder))]
+        for folder in _FOLDERS.intersection(names):
+            inside = os.path.join(directory, folder)
+            names += [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
     except OSError:
         return None
     for pattern, read in (readers or _READERS).items():
@@ -91,10 +94,10 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
 
 _DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
-_TOLD = (
-    r"(?i)(?<![\w.-])(?:py)?torch\s*"
-    r"(?:[=>~]=?\s*([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
-)
+_TORCH = r"(?i)(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
+"""How prose names it, as a link perhaps."""
+_TOLD = _TORCH + r"(?:[=>~]=?\s*([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
+_MENTIONED = _TORCH + r"(?:version\s*|:)?v?([0-2]\.\d+)"
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -229,9 +232,11 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
 
 
 def _prose(file: str, data: bytes) -> Iterator[str]:
-    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", and no other mention."""
-    for match in re.finditer(_TOLD, data.decode("utf-8-sig", "replace")):
-        yield f"torch>={match[1] or match[2]}"
+    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", or else mentioned."""
+    text = data.decode("utf-8-sig", "replace")
+    asked = [match[1] or match[2] for match in re.finditer(_TOLD, text)]
+    for release in asked or [match[1] for match in re.finditer(_MENTIONED, text)]:
+        yield f"torch>={release}"
 
 
 def _table(parent: Table, key: str) -> Table:
@@ -257,9 +262,13 @@ _READERS: Readers = {
     "setup.cfg": _setup_cfg,
     "setup.py": _setup_py,
     "*requirements*.txt": _requirements,
-    "environment*.y*ml": _environment,
+    "*env*.y*ml": _environment,
     "Pipfile": _pipfile,
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
-_PROSE: Readers = {"[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose, "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose}
+_PROSE: Readers = {
+    "[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose,
+    "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
+    "*[Dd]ockerfile*": _prose,
+}
 _FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in (*_READERS, *_PROSE)))

@@ -177,3 +177,27 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     found = nearest(str(tmp_path / "package"), {})
     assert found is not None
     assert found.release == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "release"),
+    [
+        ("README.md", "This codebase has been developed with python 3.7, PyTorch version 1.7.1 and CUDA 10.1.", (1, 7)),
+        ("README.md", "- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2", (1, 9)),
+        ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04.", (2, 1)),
+        ("README.md", "Needs **PyTorch** 1.9+; with PyTorch 1.4 it is slow.", (1, 9)),
+        ("README.md", "PyTorch 3D 0.7, torchvision 0.8, Python 3.7, 1.5 GB", None),
+        ("Dockerfile", "FROM pytorch/pytorch:1.9.1-cuda11.1-cudnn8-devel", (1, 9)),
+        ("docker/Dockerfile", "RUN pip install torch==1.12.1+cu116", (1, 12)),
+        ("env/SE3nv.yml", "dependencies:\n  - pytorch=1.9\n  - cudatoolkit=11.1\n", (1, 9)),
+        ("conda_env.yaml", "dependencies:\n  - pip:\n    - torch==2.0.1\n", (2, 0)),
+    ],
+)
+def test_where_a_project_speaks_of_its_torch(
+    tmp_path: Path, name: str, text: str, release: tuple[int, int] | None
+) -> None:
+    """Seen in RFdiffusion, SOLIDER and bevfusion."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    found = nearest(str(tmp_path), {})
+    assert (found.release if found else None) == release

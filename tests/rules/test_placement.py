@@ -171,9 +171,10 @@ def test_two_accelerators() -> None:
         (operand("y", accelerator("cuda", 1)), '"cuda:1"'),
         (operand("self.weight", PLACE), "self.weight.device"),
         (operand("self.weight.t()[0]", PLACE), "self.weight.device"),
-        (operand("self.layer(x)", PLACE), "next(self.parameters()).device"),
-        (operand("scores", PLACE), "next(self.parameters()).device"),
-        (operand("self.rnn", PLACE, role="module"), "next(self.rnn.parameters()).device"),
+        # the replicas of DataParallel have no `self.parameters()`
+        (operand("self.layer(x)", PLACE), ""),
+        (operand("scores", PLACE), ""),
+        (operand("self.rnn", PLACE, role="module"), ""),
     ],
 )
 def test_the_device_expression_can_be_used_in_the_function(other: Operand, expected: str) -> None:
@@ -187,10 +188,10 @@ def test_a_device_at_hand_goes_before_the_modules_own() -> None:
 @pytest.mark.parametrize(
     ("annotation", "told"),
     [
-        ("torch.Tensor", "inputs.device"),
-        ("Data", "inputs.device"),
-        ("Sequence[Union[list, torch.Tensor]]", "next(self.parameters()).device"),
-        ("Optional[typing.Dict[str, Any]]", "next(self.parameters()).device"),
+        ("torch.Tensor", "move it there: `.to(inputs.device)`"),
+        ("Data", "move it there: `.to(inputs.device)`"),
+        ("Sequence[Union[list, torch.Tensor]]", "create it on the module's device, which is that of an input"),
+        ("Optional[typing.Dict[str, Any]]", "create it on the module's device, which is that of an input"),
     ],
 )
 def test_what_is_said_to_hold_others_has_no_device(annotation: str, told: str) -> None:
@@ -202,7 +203,7 @@ def test_what_is_said_to_hold_others_has_no_device(annotation: str, told: str) -
         "            total = weight * torch.FloatTensor(values)\n        return total\n"
     )
     (finding,) = (finding for finding in check_source(text) if finding.code == "DVL103")
-    assert f"`.to({told})`" in str(finding.help)
+    assert str(finding.help).startswith(told)
 
 
 def test_factories_that_take_a_device() -> None:
@@ -417,7 +418,7 @@ class Codes(nn.Module):
 def test_advice_names_nothing_that_only_another_function_knows() -> None:
     """Seen in sbi."""
     (found,) = [found for found in check_source(CODES) if found.code == "DVL103"]
-    assert found.help == "create it on the module's device, such as `next(self.parameters()).device`"
+    assert found.help == "create it on the module's device, which is that of an input or of a parameter"
 
 
 def test_a_fix_names_the_device_of_what_is_met_and_of_no_other_tensor_at_hand() -> None:

@@ -48,6 +48,11 @@ class Call:
         named = [(node, self.keywords[name]) for name, node in self.keyword_nodes.items()]
         return [*zip(self.nodes, self.positional, strict=False), *named]
 
+    def named(self) -> dict[str, ast.AST]:
+        """The nodes of the keyword arguments: of those in a dict, that of the dict."""
+        spread = next((keyword.value for keyword in self.node.keywords if keyword.arg is None), self.node)
+        return {name: self.keyword_nodes.get(name, spread) for name in self.keywords}
+
     def values(self) -> tuple[Value, ...]:
         """All arguments."""
         return (*self.positional, *self.keywords.values()) if self.keywords else self.positional

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
+from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -277,7 +278,8 @@ def names_accelerator(node: ast.expr) -> bool:
 
 def _is_accelerator(text: str) -> bool:
     place = device.parse(text.rstrip(":"))
-    return text.lower() in _BACKENDS or (place is not None and place.kind is Kind.ACCELERATOR)
+    there = place is not None and place.kind is Kind.ACCELERATOR
+    return there or text.lower() in _BACKENDS or CUDA_TENSOR_TYPE.fullmatch(text) is not None
 
 
 def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:

@@ -51,6 +51,9 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         at = position.value if isinstance(position, Const) else None
         return base.at(at) if isinstance(at, int) and at >= 0 else replace(base, part=True, parts=())
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
+        if as_tensor(base).many is False and isinstance(node.slice, ast.Constant) and node.slice.value == 0:
+            # `loss.data[0]`: a number until torch 0.4, and an error since
+            return UNKNOWN
         return _tensor_item(frame, node, as_tensor(base))
     index = frame.evaluate(node.slice)
     if isinstance(base, Opaque):

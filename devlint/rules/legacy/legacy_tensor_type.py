@@ -8,8 +8,9 @@ from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
 from devlint.flow.catalog.concepts import VARIABLE
 from devlint.rules.base import Applicability, Fix, Report, Reports, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal
+from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal, way_to
 from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.code.device_choice import design, insists_on_cuda
 from devlint.rules.code.imports import importing
 from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
@@ -25,6 +26,7 @@ _NEW_TENSORS = frozenset(
     FloatTensor DoubleTensor LongTensor IntTensor ByteTensor BoolTensor""".split()
 )
 """Functions whose results hang on no graph, as they are called in old code."""
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
@@ -54,12 +56,16 @@ class LegacyCudaTensorType(DeprecatedName):
     ```
 
     ## When it stays silent
-    - `isinstance(x, torch.cuda.FloatTensor)` and other comparisons, annotations, and the import of a name.
+    - `isinstance(x, torch.cuda.FloatTensor)` and other comparisons, annotations, and the import of a name; one of
+      several in a tuple, a list or a dict.
     - `torch.FloatTensor` and other types of the CPU.
     - Code for several versions of torch: a `try` that handles an ImportError or AttributeError, a branch that hangs on
       `hasattr` or on the version.
     - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
       the tensor, which NCCL takes from CUDA alone, and in tests.
+    - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
+      tells of all such places of a run, for which no device is at hand. Files that stop where CUDA is not available
+      have chosen: who selects the rule is told.
 
     ## Fix safety
     `Variable(x)` becomes `x`: safe where `x` is made right there, else unsafe, since a variable is detached from the
@@ -97,6 +103,10 @@ class LegacyCudaTensorType(DeprecatedName):
         if default or spelled.rpartition(".")[2] != site.path.rpartition(".")[2]:
             # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
             return
+        listed = any(isinstance(outer, _DISPLAYS) and inner is node for outer, inner in way_to(self.source, node))
+        if listed and site.call is None:
+            # one of several kinds of tensors to tell apart
+            return
         dtype, device = _DTYPES.get(kind, ""), device_at_hand(self.source, site.node, site.scope)
         mild = site.scope.guarded or site.scope.bound or edits.in_test(self.source, site.scope)
         fails = "" if site.scope.guarded else ", and fails without it"
@@ -107,6 +117,8 @@ class LegacyCudaTensorType(DeprecatedName):
             severity=Severity.INFO if mild else None,
             help=f"say what it is and where apart: {new}",
             fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
+            asked=not device and insists_on_cuda(self.source.tree),
+            design="" if device or mild else design(self.source),
         )
 
     def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:

@@ -45,7 +45,8 @@ class DataParallel(Rule):
     ## When it stays silent
     - The class is only named: `isinstance(model, nn.DataParallel)`, type hints, imports, a base class.
     - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
-    - The wrapper only lends its names to a checkpoint: it is given a state dict, and then its `.module` is taken out.
+    - The wrapper only lends its names to a checkpoint: it is given a state dict, and then its `.module` is taken out,
+      or it is only saved.
     - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
       after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
     - Behind a condition, such as `if args.multi_gpu:` or `if torch.cuda.device_count() > 1:`, it is an option that few
@@ -106,16 +107,16 @@ def _is_optional(source: Source, node: ast.AST) -> bool:
 
 
 def _names_only(source: Source, node: ast.AST) -> bool:
-    """Whether a wrapper is given a state dict, whose keys begin with `module.`, and then only opened again."""
+    """Whether a wrapper only lends its `module.` to the keys of a checkpoint, which it is given, or saved as."""
     found = statement_of(source, node)
     target = found.targets[0] if isinstance(found, ast.Assign) else None
-    if not isinstance(target, ast.Name):
+    if found is None or not isinstance(target, ast.Name):
         return False
-    inside = [part for part in walk(around(source, node)) if getattr(part, "lineno", 0) > target.lineno]
+    inside = [part for part in walk(around(source, node)) if getattr(part, "lineno", 0) > (found.end_lineno or 0)]
     uses = [part for part in inside if isinstance(part, ast.Attribute)]
     used = [part.attr for part in uses if ast.unparse(part.value) == target.id]
     read = [part for part in inside if isinstance(part, ast.Name) and part.id == target.id]
-    return len(read) == len(used) and set(used) == {"load_state_dict", "module"}
+    return len(read) == len(used) and bool(used) and set(used) <= {"load_state_dict", "module", "state_dict"}
 
 
 def _help(site: Wrap, fallback: bool, infers: bool) -> str:

@@ -24,6 +24,8 @@ _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|conf
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
 _DATA = r"(?:Dataset|DataLoader)$"
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
+_NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader)\w*\.load_state_dict"
+"""What takes a state that is numbers: which step it is, and from which seed."""
 
 
 class LoadWithoutMapLocation(Rule):
@@ -55,7 +57,7 @@ class LoadWithoutMapLocation(Rule):
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
-    - The result is an array: `torch.from_numpy(data[3:])`.
+    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler or a scheduler: numbers.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
       reads it from memory; for weights from a URL: what is published is nearly always saved from the CPU; and where the
       file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
@@ -86,8 +88,10 @@ class LoadWithoutMapLocation(Rule):
         given = site.arguments.get("map_location")
         if site.positional >= LOADERS[site.function] or (given is not None and not says_none(given)):
             return
-        state = site.purpose == "state dict"
         used = _uses(self.source, site.node)
+        if used and all(re.fullmatch(_NUMBERS, name) for name in used):
+            return
+        state = site.purpose == "state dict"
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
         stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)

@@ -162,7 +162,7 @@ class Loaders(Observer):
                 known.node,
                 known.scope,
                 known.name,
-                dict(known.call.keyword_nodes),
+                known.call.named(),
                 known.call.open or known.call.starred or len(known.call.positional) > 6,
                 place,
                 tuple(known.moves.values()),

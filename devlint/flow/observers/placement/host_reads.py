@@ -18,6 +18,7 @@ from devlint.flow.domain.heap import CONSUMER
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import Opaque, Sequence, Unknown, Value, is_literal
 from devlint.flow.syntax import device_tests
+from devlint.flow.transfer.indexing import ROUND
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import HostRead
@@ -129,6 +130,9 @@ def _away(frame: Frame, value: Value) -> bool:
         return False
     tensor = as_tensor(value)
     place = _elsewhere(frame.state.settled(tensor.device))
+    if f"{ROUND}[" in place.symbol:
+        # a part of a batch: from the host, as long as nobody moves it
+        return False
     if not place.known:
         place = tensor.near
     return place.known and place.accelerates() is not False

@@ -185,7 +185,7 @@ def _advice(meeting: Meeting, target: str) -> str:
     """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
     if not target and meeting.other.device.role is Role.PLACE:
         # what is there may have a name in another function only, and the module has one everywhere
-        return "create it on the module's device, such as `next(self.parameters()).device`"
+        return "create it on the module's device, which is that of an input or of a parameter"
     if not target:
         return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
     if meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation):

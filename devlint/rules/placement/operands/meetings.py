@@ -100,10 +100,9 @@ def beside(operand: Operand, scope: Scope) -> str:
     if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
         if scope.devices:
             return scope.devices[0]
-        held = _attribute_of_self(operand.node)
-        if operand.role == MODULE:
-            return f"next({held}.parameters()).device" if held else ""
-        return f"{held}.device" if held else "next(self.parameters()).device"
+        # not `next(self.parameters())`: the replicas of DataParallel have no parameters
+        held = _attribute_of_self(operand.node) if operand.role != MODULE else ""
+        return f"{held}.device" if held else ""
     if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
         return device.text if re.fullmatch(_PATH, device.text) else ""
     if device.kind is Kind.ACCELERATOR:
