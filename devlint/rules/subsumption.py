@@ -27,17 +27,13 @@ def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Fin
 def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
     """A finding as it is told to somebody who has selected, or graded, the ``wanted`` rules alone.
 
-    To others the findings of a design are hints, and hints that say the same have one cause.
+    To others the findings of a design are hints, and all hints of one rule are one.
     """
     if finding.code in wanted:
         return replace(finding, design="")
     if finding.design:
         return replace(finding, severity=Severity.INFO)
-    if finding.severity > Severity.INFO or finding.cause:
-        return finding
-    return replace(
-        finding, cause="\n".join([finding.message, finding.help, str(finding.fix and finding.fix.applicability)])
-    )
+    return finding if finding.severity > Severity.INFO else replace(finding, design=f"of {finding.code}")
 
 
 def summarized(findings: Sequence[Finding]) -> list[Finding]:
@@ -45,9 +41,9 @@ def summarized(findings: Sequence[Finding]) -> list[Finding]:
     alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         # what a run says is said of each
-        cause = finding.cause if finding.evidence is None else ""
+        design, cause = (finding.design, finding.cause) if finding.evidence is None else ("", "")
         own = (finding.filename, finding.code, finding.severity, cause or finding.span)
-        alike.setdefault((finding.design,) if finding.design else own, []).append(finding)
+        alike.setdefault((design,) if design else own, []).append(finding)
     return [_one(several) for several in alike.values()]
 
 
@@ -55,7 +51,7 @@ def _one(several: Sequence[Finding]) -> Finding:
     """The first of several findings, which shows the places of the others, and whose fix mends as many as it can."""
     first, *others = several
     fix = first.fix
-    for second in (other.fix for other in others):
+    for second in (other.fix for other in others if other.filename == first.filename):
         if fix is not None and second is not None and not fix.overlaps(second):
             weaker = fix if fix.applicability is Applicability.UNSAFE else second
             edits = dict.fromkeys((*fix.edits, *second.edits))

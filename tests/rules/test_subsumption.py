@@ -116,15 +116,27 @@ def test_loaders_whose_batches_are_copied_at_one_place_are_one_finding_with_one_
 MADE = HEAD + "def f(n, device):\n    x = torch.zeros(n).to(device)\n    y = torch.{}(n).to(device)\n    return x, y\n"
 
 
-def test_hints_that_say_the_same_are_one_for_the_whole_file() -> None:
-    (finding,) = reported(MADE.format("zeros"))
+def test_the_hints_of_a_rule_are_one_for_the_run() -> None:
+    (finding,) = reported(MADE.format("ones"))
     assert (finding.code, finding.span.row, also(finding)) == ("DVL203", 4, [5])
+    assert finding.message.endswith(" (1 more of DVL203)")
+    assert finding.help.endswith("; `--extend-select DVL203` tells of each place")
     assert finding.fix is not None
-    assert [edit.content for edit in finding.fix.edits if edit.content] == ["torch.zeros(n, device=device)"] * 2
+    assert [edit.content for edit in finding.fix.edits if edit.content] == [
+        "torch.zeros(n, device=device)",
+        "torch.ones(n, device=device)",
+    ]
+    found = [*check_source(MADE.format("ones"), "a.py"), *check_source(MADE.format("ones"), "b.py")]
+    (finding,) = summarized(found)
+    assert finding.message.endswith(" (3 more of DVL203, in 2 files)")
+    # an edit is one of its own file
+    assert finding.fix is not None
+    assert len([edit for edit in finding.fix.edits if edit.content]) == 2
 
 
-def test_hints_of_other_words_stay_alone() -> None:
-    assert [(one.span.row, also(one)) for one in reported(MADE.format("ones"))] == [(4, []), (5, [])]
+def test_hints_of_other_rules_stay_alone() -> None:
+    text = MADE.format("ones").replace("return x, y", "return x, y, x.to(device)")
+    assert [(one.code, also(one)) for one in reported(text)] == [("DVL203", [5]), ("DVL201", [])]
 
 
 def test_who_selects_a_rule_has_each_of_its_hints() -> None:
