@@ -78,3 +78,14 @@ def test_what_is_where_its_owner_is_leaves_no_accelerator_unused() -> None:
     assert found(made, None, SELECTED) == []
     (finding,) = found(made.replace("(3, device=x.device)", "(3)"), None, SELECTED)
     assert finding.help == "use `.to(x.device)`"
+
+
+@pytest.mark.parametrize(
+    "statement", ["import iou3d_cuda", "from . import iou3d_cuda", "from ops.iou3d_cuda import nms"]
+)
+def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
+    """Seen in bevfusion."""
+    text = CALL.replace("f(x)", "f(x: torch.Tensor, y: torch.Tensor)")
+    assert [each.code for each in found(text)] == ["DVL601"]
+    assert found(f"{statement}\n{text}") == []
+    assert [each.code for each in found(f"from misc import to_cuda\n{text}")] == ["DVL601"]

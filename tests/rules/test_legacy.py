@@ -240,3 +240,29 @@ def test_what_is_called_elsewhere_wants_more_there(text: str, more: str) -> None
     (found,) = told(f"import functools\nimport torch\n\nx = {text}\n")
     assert f", and give it `{more}`, too" in found.help
     assert found.fix is None
+
+
+def test_types_to_tell_tensors_apart_are_no_constructors() -> None:
+    """Seen in Megatron."""
+    assert told("import torch\nFLOATS = (torch.FloatTensor, torch.cuda.FloatTensor)\n", "DVL702") == []
+    assert [each.code for each in told("import torch\nx = (torch.cuda.FloatTensor(3),)\n", "DVL702")] == ["DVL702"]
+
+
+def test_a_type_of_cuda_in_a_file_for_cuda_alone_belongs_to_its_one_hint() -> None:
+    text = "import torch\n\ndef f(n):\n    return torch.cuda.FloatTensor(n, 3)\n"
+    (finding,) = check_source(text)
+    assert (finding.design, str(finding.severity)) == ("for CUDA alone", "info")
+    (finding,) = told(text, "DVL702")
+    assert (finding.design, str(finding.severity)) == ("", "warning")
+    assert told(f"{text}\nthere = torch.cuda.is_available()\n", "DVL702")[0].design == ""
+
+
+def test_what_is_asked_of_a_type_of_cuda_says_that_there_is_one() -> None:
+    """Seen in WaveGlow."""
+    asked = (
+        "import torch\n\ndef f(x):\n    if x.type() == 'torch.cuda.HalfTensor':\n        x = torch.cuda.HalfTensor(3)\n"
+    )
+    (finding,) = told(asked, "DVL702")
+    assert (str(finding.severity), "fails" in finding.message) == ("info", False)
+    (finding,) = told(asked.replace(".cuda.HalfTensor':", ".HalfTensor':"), "DVL702")
+    assert str(finding.severity) == "warning"

@@ -69,3 +69,10 @@ def test_a_library_that_needs_cuda_says_nothing_of_which_gpu() -> None:
     """Seen in trlx."""
     text = "import torch\nfrom apex.transformer import parallel_state\nnet.load_state_dict(torch.load(path))\n"
     assert [finding.code for finding in check_source(text)] == ["DVL604"]
+
+
+def test_the_state_of_a_sampler_is_numbers() -> None:
+    """Seen in Open-Sora."""
+    text = "import torch\n{0}.load_state_dict(torch.load('state.pt'))\n"
+    assert [check_source(text.format(name)) for name in ("sampler", "self.lr_scheduler")] == [[], []]
+    assert [finding.code for finding in check_source(text.format("optimizer"))] == ["DVL604"]

@@ -214,3 +214,29 @@ def train(data, collate, net, device):
     )
     assert "pin_memory=True" in fixed
     assert ("non_blocking=True" in fixed) is waits
+
+
+LOADED = """
+import torch
+from torch.utils.data import DataLoader
+
+def run(dataset, model, device):
+    options = {{"batch_size": 4, "num_workers": 2{options}}}
+    loader = DataLoader(dataset, **options)
+    {before}
+    for images in loader:
+        model(images.to(device)){after}
+"""
+
+
+def test_what_a_known_dict_says_of_pinning_is_said() -> None:
+    """Seen in ProteinMPNN."""
+    text = LOADED.format(options="", before="model.train()", after=".mean().backward()")
+    (finding,) = check_source(text)
+    assert (finding.code, str(finding.severity)) == ("DVL301", "warning")
+    assert check_source(text.replace('"num_workers": 2', '"num_workers": 2, "pin_memory": False')) == []
+
+
+def test_no_evaluation_waits_for_its_batches() -> None:
+    (finding,) = check_source(LOADED.format(options="", before="model.eval()", after=""))
+    assert (finding.code, str(finding.severity)) == ("DVL301", "info")

@@ -52,20 +52,17 @@ def test_what_only_infers_needs_no_wrapper() -> None:
 def test_one_id_is_no_parallelism() -> None:
     (report,) = judged(ids=1)
     assert "parallelizes nothing" in report.message
-    assert report.severity is None
+    assert report.severity is Severity.WARNING
     (report,) = judged(ids=2)
     assert "parallelizes nothing" not in report.message
 
 
 @pytest.mark.parametrize("other", ["torch.nn.parallel.DistributedDataParallel", "FullyShardedDataParallel"])
-def test_beside_the_better_wrapper_it_is_a_hint(other: str) -> None:
+def test_the_better_wrapper_beside_it_is_pointed_out(other: str) -> None:
     (report,) = judged(beside=(other,))
-    assert report.severity is Severity.INFO
-
-
-def test_beside_another_data_parallel_it_is_none() -> None:
+    assert report.help.startswith("`DistributedDataParallel` is here already")
     (report,) = judged(beside=("torch.nn.DataParallel",))
-    assert report.severity is None
+    assert "torchrun" in report.help
 
 
 @pytest.mark.parametrize("wrapper", ["torch.nn.parallel.DistributedDataParallel", "torch_geometric.nn.DataParallel"])
@@ -98,3 +95,9 @@ def _is_of_torch(wrapper: type[torch.nn.Module], name: str) -> bool:
     """Other libraries give modules methods of their own, once they are imported."""
     found = getattr(wrapper, name, None)
     return not inspect.isfunction(found) or found.__module__.startswith("torch.")
+
+
+def test_what_is_wrapped_to_be_saved_is_never_called() -> None:
+    """Seen in pytorch-semseg."""
+    for use, told in (("torch.save(m.state_dict(), path)", False), ("torch.save(m.state_dict(), m(path))", True)):
+        assert bool(judged(rest=f"{use}\n")) is told

@@ -448,3 +448,76 @@ class Scene(torch.nn.Module):
 """
     (finding,) = check(code, "DVL103")
     assert finding.message.endswith("each write copies to the CPU" + ", and the result stays there" * stays)
+
+
+MASKED = """
+import torch
+from torch import nn
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+
+    def forward(self, x):
+        mask = torch.zeros(3){made}
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, mask):
+        return self.linear(x){used}
+"""
+
+
+def test_a_mask_may_index_from_the_cpu() -> None:
+    """Seen in RFdiffusion."""
+    codes = [[f.code for f in check_source(MASKED.format(made=made, used="[mask]"))] for made in (".bool()", "")]
+    assert codes[0] == []
+    assert [f.code for f in check_source(MASKED.format(made="", used=" * mask"))] == ["DVL103"]
+
+
+PLOTTED = """
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+model = nn.Linear(3, 3).cuda()
+losses = []
+for step in range(3):
+    loss = model(torch.ones(3, device="cuda")).pow(2).mean()
+    loss.backward()
+    losses.append(loss{read})
+plt.plot(losses)
+"""
+
+
+def test_an_item_of_what_has_no_dimensions_is_no_tensor() -> None:
+    """Seen in RL-Adventure: a number until torch 0.4."""
+    codes = [
+        [f.code for f in check_source(PLOTTED.format(read=read)) if f.code == "DVL107"] for read in (".data[0]", "")
+    ]
+    assert codes == [[], ["DVL107"]]
+
+
+def test_a_part_of_a_batch_is_read_where_the_loader_left_it() -> None:
+    """Seen in deep-person-reid."""
+    text = """
+import torch
+
+def scored(model, loader, use_gpu):
+    for data in loader:
+        images, labels = data
+        if use_gpu:
+            images{0} = images.cuda()
+        labels = labels.data.numpy()
+        print(model(images), labels[0, :])
+"""
+    assert [f.span.row for f in check_source(text.format("")) if f.code == "DVL107"] == []
+    moved = text.format(", labels").replace("images.cuda()", "images.cuda(), labels.cuda()")
+    assert [f.span.row for f in check_source(moved) if f.code == "DVL107"] == [9]

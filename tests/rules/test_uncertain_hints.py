@@ -198,8 +198,8 @@ def test_what_few_would_change_is_a_hint_where_the_rule_is_selected(text: str, c
 
 def test_what_is_sure_to_matter_is_told_to_all() -> None:
     own = CALLED.replace("scores(x).cpu()", "x.cpu().cpu()")
-    assert told(own) == [("DVL201", "warning")]
-    assert told(WRAPPED.format("")) == [("DVL501", "warning")]
+    assert told(own) == [("DVL201", "info")]
+    assert told(WRAPPED.format("")) == [("DVL501", "info")]
     replacing = "torch.__future__.set_overwrite_module_params_on_conversion(True)"
     assert told(STEPPED.replace("\n\n", f"\n\n{replacing}\n\n", 1)) == [("DVL109", "warning")]
 

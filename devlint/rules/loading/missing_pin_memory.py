@@ -13,12 +13,14 @@ from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
-from devlint.source.syntax import says_none
+from devlint.source.syntax import says_none, walk
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
 """Methods that copy on the host, unless the tensor has the dtype already."""
+_EVALUATING = frozenset({"eval", "no_grad", "inference_mode"})
+_TRAINING = frozenset({"backward", "step", "zero_grad", "train"})
 _MOVES = re.compile(r"\.(?:cuda|to)\(")
 
 
@@ -27,9 +29,10 @@ class MissingPinMemory(Rule):
 
     ## What it does
     Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
-    of a loop. It is a hint where perhaps nothing is won. One for all without worker processes (`num_workers` absent or
-    0), where the loop itself pins, if the copies ask for `non_blocking=True`; and where the loader leaves the code that
-    can be seen, for such copies, or with workers in a file that moves other things. For those who select the rule:
+    of a loop. It is a hint where perhaps nothing is won. One for all in a function that evaluates and does not train;
+    without worker processes (`num_workers` absent or 0), where the loop itself pins, if the copies ask for
+    `non_blocking=True`; and where the loader leaves the code that can be seen, for such copies, or with workers in a
+    file that moves other things. For those who select the rule:
     without workers or such copies, or where none are seen; a conversion on the host, `batch.float().to(device)`, which
     may leave the pinned memory; and `pin_memory=False`, a decision, where the batches are seen to be copied.
 
@@ -113,6 +116,7 @@ class MissingPinMemory(Rule):
         # the loaders of torch_xla make no use of pinned memory
         if not moves and any("torch_xla" in line for line in self.source.lines):
             return
+        evaluates = site.training is None and site.measured is None and all(map(self._evaluates, moves))
         alone = self._workers(site) == 0 and site.measured is None
         released = site.released or any(move.non_blocking for move in moves)
         converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
@@ -122,8 +126,8 @@ class MissingPinMemory(Rule):
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
-            # an argument that the code takes from elsewhere may have been a decision
-            severity=None if moves and not (site.open or alone or converted) else Severity.INFO,
+            # an argument that the code takes from elsewhere may have been a decision, and no evaluation waits for this
+            severity=Severity.INFO if not moves or site.open or alone or converted or evaluates else None,
             steps=_copies(moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
@@ -147,6 +151,11 @@ class MissingPinMemory(Rule):
         number = default.value if isinstance(default, ast.Constant) else None
         # the default of none is for some caller to raise
         return number if isinstance(number, int) and number > 0 else site.workers
+
+    def _evaluates(self, move: Transfer) -> bool:
+        """Whether the function that copies a batch evaluates, and trains nothing."""
+        inside = {part.attr for part in walk(around(self.source, move.node)) if isinstance(part, ast.Attribute)}
+        return not inside.isdisjoint(_EVALUATING) and inside.isdisjoint(_TRAINING)
 
     def _converted(self, move: Transfer) -> bool:
         """Whether the batch may be converted on the host, into memory of its own, before it is copied."""

@@ -22,7 +22,9 @@ class DataParallel(Rule):
     """`nn.DataParallel` serves several GPUs from one process; `DistributedDataParallel` is faster even on one machine.
 
     ## What it does
-    Reports every construction of `torch.nn.DataParallel` and every call of `torch.nn.parallel.data_parallel`.
+    Reports every construction of `torch.nn.DataParallel` and every call of `torch.nn.parallel.data_parallel`: a hint,
+    since the better wrapper takes another way to start the program; a warning where it is given one device, or where an
+    audit saw it at work.
 
     ## Why it matters
     One process drives all GPUs with threads that share Python's interpreter lock. In every forward pass the module is
@@ -47,8 +49,6 @@ class DataParallel(Rule):
     - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
     - The wrapper only lends its names to a checkpoint: it is given a state dict, and then its `.module` is taken out,
       or it is only saved.
-    - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
-      after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
     - Behind a condition, such as `if args.multi_gpu:` or `if torch.cuda.device_count() > 1:`, it is an option that few
       rewrite a program for: an info for those who select the rule, unless it is given one device. Likewise where the
       file evaluates or predicts, and trains nothing.
@@ -65,6 +65,7 @@ class DataParallel(Rule):
     """
 
     code = "DVL501"
+    severity = Severity.INFO
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 
@@ -88,7 +89,7 @@ class DataParallel(Rule):
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=Severity.INFO if mild else None,
+            severity=None if mild or (site.ids != 1 and site.measured is None) else Severity.WARNING,
             help=_help(site, fallback, infers),
             asked=optional or (infers and site.ids != 1),
         )

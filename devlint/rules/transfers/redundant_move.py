@@ -25,8 +25,8 @@ class RedundantMove(Rule):
     ## What it does
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
     very device: created there, moved there before, or computed from such tensors. Also the round trip
-    `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. In a loop
-    it is a warning, elsewhere a hint.
+    `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. It is a
+    warning for a round trip and for a module in a loop, and where an audit saw it at every step, else a hint.
 
     ## Why it matters
     `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
@@ -118,11 +118,13 @@ class RedundantMove(Rule):
         # whoever takes what another function returns may ask for the CPU to be sure, which costs nothing
         elsewhere = site.measured is None and site.value.device.kind is Kind.CPU
         elsewhere = elsewhere and not any(function_at(self.source, node) is here for node in copied)
+        # a tensor returns itself; of a module, each call goes through all parameters
+        costs = site.repeated and (site.kind == "module" or site.measured is not None)
         what, there = quoted(site.value.text, f"the {site.kind or 'value'}"), destination(self.source, site)
         yield Report(
             f"{what} is already on {there}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {there}",
-            severity=None if site.repeated and not careful and not elsewhere else Severity.INFO,
+            severity=None if costs and not careful and not elsewhere else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             # what was so in one run need not be so in the next

@@ -6,7 +6,17 @@ import ast
 
 from devlint.device import Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
-from devlint.rules.code.blocks import function_at, given, later, method_of, receiver, statement_of, targets_of, way_to
+from devlint.rules.code.blocks import (
+    function_at,
+    given,
+    keyword_of,
+    later,
+    method_of,
+    receiver,
+    statement_of,
+    targets_of,
+    way_to,
+)
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, in_test, shown, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings
@@ -101,9 +111,12 @@ class ForwardFactoryWithoutDevice(Rule):
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR and not site.sent:
             raises += ", and the result stays there"
+        # who calls a function that places nothing may have all on the CPU
+        placing = site.scope.module or site.scope.device_aware
         tested = in_test(self.source, site.scope)
         for meeting in meetings(site):
-            if meeting.creation is None:
+            if meeting.creation is None or (isinstance(site, Forward) and self._is_mask(meeting.creation)):
+                # what indexes may be on the CPU
                 continue
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
@@ -113,15 +126,26 @@ class ForwardFactoryWithoutDevice(Rule):
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
+            mild = tested or not (placing or meeting.other.device.role is not Role.INPUT)
             yield Report(
                 f"{made} {_party(meeting.other)}; {raises}",
                 node=meeting.creation,
                 label="created on the default device, the CPU",
-                severity=Severity.INFO if tested or self._moves_on(site.node, meeting.other) else meeting.severity,
+                severity=Severity.INFO if mild or self._moves_on(site.node, meeting.other) else meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
                 help=_advice(meeting, target),
                 fix=self._fix(meeting, target),
             )
+
+    def _is_mask(self, made: ast.AST) -> bool:
+        """Whether what is made is of truth values."""
+        for outer, _ in reversed(way_to(self.source, made)):
+            if isinstance(outer, ast.Attribute) and outer.attr == "bool":
+                return True
+            if not isinstance(outer, (ast.Attribute, ast.Call)):
+                break
+        dtype = keyword_of(made, "dtype") if isinstance(made, ast.Call) else None
+        return dtype is not None and ast.unparse(dtype).rpartition(".")[2] == "bool"
 
     def _moves_on(self, node: ast.AST, other: Operand) -> bool:
         """Whether the result goes to a device at once, as of what is on the CPU, and not to where ``other`` is."""
