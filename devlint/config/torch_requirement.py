@@ -96,8 +96,9 @@ _DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
 _TORCH = r"(?i)(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 """How prose names it, as a link perhaps."""
-_TOLD = _TORCH + r"(?:[=>~]=?\s*([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
-_MENTIONED = _TORCH + r"(?:version\s*|:)?v?([0-2]\.\d+)"
+_TOLD = _TORCH + (
+    r"(?:(?:[=>~]=?|:|version)\s*v?([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
+)
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -232,11 +233,9 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
 
 
 def _prose(file: str, data: bytes) -> Iterator[str]:
-    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", or else mentioned."""
-    text = data.decode("utf-8-sig", "replace")
-    asked = [match[1] or match[2] for match in re.finditer(_TOLD, text)]
-    for release in asked or [match[1] for match in re.finditer(_MENTIONED, text)]:
-        yield f"torch>={release}"
+    """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", and no other mention."""
+    for match in re.finditer(_TOLD, data.decode("utf-8-sig", "replace")):
+        yield f"torch>={match[1] or match[2]}"
 
 
 def _table(parent: Table, key: str) -> Table:

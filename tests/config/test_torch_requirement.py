@@ -184,7 +184,7 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     [
         ("README.md", "This codebase has been developed with python 3.7, PyTorch version 1.7.1 and CUDA 10.1.", (1, 7)),
         ("README.md", "- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2", (1, 9)),
-        ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04.", (2, 1)),
+        ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04, PyTorch 1.8 and CUDA 10.1 on a V100.", None),
         ("README.md", "Needs **PyTorch** 1.9+; with PyTorch 1.4 it is slow.", (1, 9)),
         ("README.md", "PyTorch 3D 0.7, torchvision 0.8, Python 3.7, 1.5 GB", None),
         ("Dockerfile", "FROM pytorch/pytorch:1.9.1-cuda11.1-cudnn8-devel", (1, 9)),
