@@ -10,6 +10,8 @@ from devlint.immutable import immutable
 
 ALSO = "also here"
 """How a finding labels the place of another one, for which it stands, too."""
+OF_RULE = "of {}"
+"""The design of what is a hint: all those of a rule, by its code, are one."""
 ENOUGH_STEPS = 3
 """What was seen in fewer steps of a run may be a matter of its beginning."""
 

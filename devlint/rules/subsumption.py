@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from devlint.finding import ALSO, Applicability, Finding, Place, Severity
+from devlint.finding import ALSO, OF_RULE, Applicability, Finding, Place, Severity
 
 
 def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Finding]:
@@ -33,7 +33,7 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
         return replace(finding, design="")
     if finding.design:
         return replace(finding, severity=Severity.INFO)
-    return finding if finding.severity > Severity.INFO else replace(finding, design=f"of {finding.code}")
+    return finding if finding.severity > Severity.INFO else replace(finding, design=OF_RULE.format(finding.code))
 
 
 def summarized(findings: Sequence[Finding]) -> list[Finding]:

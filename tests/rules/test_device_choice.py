@@ -89,3 +89,30 @@ def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
     assert [each.code for each in found(text)] == ["DVL601"]
     assert found(f"{statement}\n{text}") == []
     assert [each.code for each in found(f"from misc import to_cuda\n{text}")] == ["DVL601"]
+
+
+AT_HAND = HEAD + "def f(x, y: torch.Tensor):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602"), ("x.cuda(), torch.load(x)", "DVL604")],
+)
+def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str, code: str) -> None:
+    text = AT_HAND.format(value)
+    told = [(each.code, str(each.severity), each.design) for each in found(text)]
+    assert (code, "info", f"of {code}") in told
+    asks = f"{text}there = torch.cuda.is_available()\n"
+    assert (code, "warning", "") in [(each.code, str(each.severity), each.design) for each in found(asks)]
+    selected = found(text, None, (RuleLayer((code,)),))
+    assert [(each.code, str(each.severity), each.design) for each in selected] == [(code, "warning", "")]
+
+
+def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:
+    text = HEAD + "def f(x, device: torch.device):\n    return x.cuda(device)\n"
+    assert [(each.code, str(each.severity)) for each in found(text)] == [("DVL601", "warning")]
+
+
+def test_a_file_that_names_no_device_may_load_anywhere() -> None:
+    (finding,) = found(HEAD + "def f(model, path):\n    model.load_state_dict(torch.load(path))\n")
+    assert (finding.code, str(finding.severity)) == ("DVL604", "warning")

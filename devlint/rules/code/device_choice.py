@@ -6,6 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
+from devlint.finding import OF_RULE
 from devlint.rules.base import Rule
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -35,9 +36,13 @@ def since(rule: Rule) -> str:
     return "" if rule.target_torch is not None else f" (torch {_SINCE[0]}.{_SINCE[1]})"
 
 
-def design(source: Source) -> str:
-    """The design that a file follows by its own words: for CUDA alone, unless it asks which accelerator there is."""
-    return "" if _ASKS.search(source.text) else FOR_CUDA
+def design(source: Source, code: str = "") -> str:
+    """The design that a file follows by its own words: for CUDA alone, unless it asks which accelerator there is.
+
+    What a rule has advice for, whatever the rest of the file does, belongs to the hint of that rule, by its ``code``.
+    """
+    alone = OF_RULE.format(code) if code else FOR_CUDA
+    return "" if _ASKS.search(source.text) else alone
 
 
 @lru_cache(maxsize=8)

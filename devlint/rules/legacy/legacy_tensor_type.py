@@ -118,7 +118,7 @@ class LegacyCudaTensorType(DeprecatedName):
             help=f"say what it is and where apart: {new}",
             fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
             asked=not device and insists_on_cuda(self.source.tree),
-            design="" if device or mild else design(self.source),
+            design="" if mild else design(self.source, self.code if device else ""),
         )
 
     def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:

@@ -64,8 +64,8 @@ class HardcodedCudaCall(Rule):
       NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
       nothing, such as a loss without weights: there the call does nothing, and can be left out.
     - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run, for which no device is at hand. Files that stop where CUDA is not available,
-      `assert torch.cuda.is_available()`, have chosen: who selects the rule is told.
+      tells of all such places of a run for which no device is at hand, and another of the rest. Files that stop where
+      CUDA is not available, `assert torch.cuda.is_available()`, have chosen: who selects the rule is told.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -144,7 +144,7 @@ class HardcodedCudaCall(Rule):
             # it works where it runs: who wants it everywhere asks for that
             asked=not instead and (there is not None or site.scope.bound or insists_on_cuda(self.source.tree)),
             covers=("DVL203",) if at_once else (),
-            design="" if instead or there else design(self.source),
+            design="" if given or there else design(self.source, self.code if device else ""),
         )
 
     def _help(self, device: str, number: str, made: str) -> str:

@@ -88,7 +88,8 @@ class HardcodedCudaDevice(Rule):
       `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes the CPU; and where the function
       asks further down whether CUDA is there.
     - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run, for which no device is at hand, and of all defaults and `autocast("cuda")`.
+      tells of all such places of a run for which no device is at hand, and of all defaults and `autocast("cuda")`, and
+      another of the rest.
       Files that stop where CUDA is not available, `assert torch.cuda.is_available()`, have chosen: who selects the rule
       is told.
 
@@ -130,7 +131,7 @@ class HardcodedCudaDevice(Rule):
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
             asked=site.role in _ASKED or (not device and (needed or insists_on_cuda(self.source.tree))),
-            design=FOR_CUDA if site.role in _MILD else "" if device else design(self.source),
+            design=FOR_CUDA if site.role in _MILD else design(self.source, self.code if device else ""),
         )
 
     def _message(self, site: Literal, others: bool) -> str:

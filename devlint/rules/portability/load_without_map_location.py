@@ -12,6 +12,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, method_of, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
+from devlint.rules.code.device_choice import design
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
@@ -24,6 +25,7 @@ _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|conf
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
 _DATA = r"(?:Dataset|DataLoader)$"
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
+_CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
 _NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader)\w*\.load_state_dict"
 """What takes a state that is numbers: which step it is, and from which seed."""
 
@@ -58,6 +60,8 @@ class LoadWithoutMapLocation(Rule):
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
     - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler or a scheduler: numbers.
+    - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
+      selected, one hint tells of all such places of a run.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
       reads it from memory; for weights from a URL: what is published is nearly always saved from the CPU; and where the
       file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
@@ -112,6 +116,8 @@ class LoadWithoutMapLocation(Rule):
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
+            # a program for CUDA alone finds its GPU again, unless it saved from another one
+            design="" if site.scope.bound or not _CUDA.search(self.source.text) else design(self.source, self.code),
         )
 
 
