@@ -92,11 +92,12 @@ def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
 
 
 AT_HAND = HEAD + "def f(x, y: torch.Tensor):\n    return {}\n"
+LOADED = "x.cuda(), y.load_state_dict(torch.load(x))"
 
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602"), ("x.cuda(), torch.load(x)", "DVL604")],
+    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602"), (LOADED, "DVL604")],
 )
 def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str, code: str) -> None:
     text = AT_HAND.format(value)

@@ -23,8 +23,6 @@ from devlint.source.syntax import line_starts
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
-_EXTENSION = re.compile(r"\w_cuda_?$")
-"""How those who compile kernels for CUDA call the module of them."""
 _IMPORT = re.compile(r"(?:^|;)[ \t]*(?:from|import)[ \t]+([\w., \t]+)", re.MULTILINE)
 
 
@@ -308,11 +306,9 @@ class Index(nodes.Holder):
 
     def needs(self, statements: Iterable[ast.AST]) -> set[str]:
         """What the packages that are imported do nothing without: "cuda", or "accelerator"."""
-        listed = [*statements]
-        imported = [name for statement in listed for name in names.modules(statement)]
-        beside = (part.names for part in listed if isinstance(part, ast.ImportFrom) and part.module is None)
-        named = [*imported, *(alias.name for aliases in beside for alias in aliases)]
-        extensions = {"cuda" for name in named if _EXTENSION.search(name)}
+        imported = [name for statement in statements for name in names.modules(statement, beside=True)]
+        # so those who compile kernels for CUDA call the module of them
+        extensions = {"cuda" for name in imported if re.search(r"\w_cuda_?$", name)}
         return extensions | {row.needs for row in self.catalog.packages(imported) if row.needs}
 
     def runs(self, what: str) -> bool:

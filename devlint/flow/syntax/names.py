@@ -9,11 +9,13 @@ from devlint.flow.catalog.libraries import canonical
 from devlint.source.syntax import walk
 
 
-def modules(statement: ast.AST) -> list[str]:
-    """The modules of other packages that an import names."""
+def modules(statement: ast.AST, beside: bool = False) -> list[str]:
+    """The modules of other packages that an import names, and those ``beside`` the file: ``from . import name``."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
-    return [statement.module or ""] if isinstance(statement, ast.ImportFrom) and not statement.level else []
+    if not isinstance(statement, ast.ImportFrom) or (statement.level and not beside):
+        return []
+    return [f".{alias.name}" for alias in statement.names] if statement.module is None else [statement.module]
 
 
 def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
