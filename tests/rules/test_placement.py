@@ -521,3 +521,23 @@ def scored(model, loader, use_gpu):
     assert [f.span.row for f in check_source(text.format("")) if f.code == "DVL107"] == []
     moved = text.format(", labels").replace("images.cuda()", "images.cuda(), labels.cuda()")
     assert [f.span.row for f in check_source(moved) if f.code == "DVL107"] == [9]
+
+
+def test_a_part_of_what_is_moved_further_down_is_not_there_yet() -> None:
+    """Seen in RFdiffusion."""
+    text = """
+import torch
+
+class Sampler:
+    def __init__(self, device):
+        self.device = device
+
+    def prepared(self, x, t):
+        x = x[None, None]
+        x = torch.cat((x, torch.full((1, 1, 3), 0.5)), dim=2)
+        t = t.to(self.device)
+        {}
+        return x, t
+"""
+    assert [f.code for f in check_source(text.format("x = x.to(self.device)"))] == []
+    assert [f.code for f in check_source(text.format("x = x.float()"))] == ["DVL103"]

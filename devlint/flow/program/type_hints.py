@@ -67,7 +67,9 @@ def _is_sent(made: ast.expr, name: str) -> bool:
     called = names.called(made)
     given = nodes.argument(made, 0, "device") if isinstance(made, ast.Call) else None
     said = "" if given is None else names.code(given).strip("'\"")
-    return called == f"{name}.cuda" or (called == f"{name}.to" and ("cuda" in said or is_device_name(said)))
+    return called == f"{name}.cuda" or (
+        called == f"{name}.to" and ("cuda" in said or is_device_name(said.rpartition(".")[2]))
+    )
 
 
 @derived

@@ -190,7 +190,9 @@ def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool
     """
     if place.role is not Role.INPUT:
         return False
-    if frame.info is not None and sent_later(frame.info, place.text, getattr(node, "lineno", 0)):
+    # of a part of an argument it is the name of the whole
+    name = place.text.partition(".")[0].partition("[")[0]
+    if frame.info is not None and sent_later(frame.info, name, getattr(node, "lineno", 0)):
         return True
     if not frame.inlined or (frame.owner is not None and frame.owner.is_module):
         return False
