@@ -240,3 +240,21 @@ def test_what_a_known_dict_says_of_pinning_is_said() -> None:
 def test_no_evaluation_waits_for_its_batches() -> None:
     (finding,) = check_source(LOADED.format(options="", before="model.eval()", after=""))
     assert (finding.code, str(finding.severity)) == ("DVL301", "info")
+
+
+def test_a_default_that_came_with_a_type_of_tensors_is_no_default_device() -> None:
+    """Seen in yolact: `torch.get_default_device()` does not know of it."""
+    text = """
+import torch
+from torch.utils.data import DataLoader
+
+{}
+loader = DataLoader(list(range(8)), shuffle=True)
+for item in loader:
+    print(item)
+"""
+    fixes = []
+    for default in ('torch.set_default_device("cuda")', 'torch.set_default_tensor_type("torch.cuda.FloatTensor")'):
+        (finding,) = (one for one in check_source(text.format(default)) if one.code == "DVL304")
+        fixes.append(finding.fix is not None)
+    assert fixes == [True, False]

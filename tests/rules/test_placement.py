@@ -541,3 +541,21 @@ class Sampler:
 """
     assert [f.code for f in check_source(text.format("x = x.to(self.device)"))] == []
     assert [f.code for f in check_source(text.format("x = x.float()"))] == ["DVL103"]
+
+
+def test_a_number_that_an_unknown_network_gives_is_none_of_its_tensors() -> None:
+    """Seen in Restormer."""
+    text = """
+import lpips
+import numpy as np
+import torch
+
+distance = lpips.LPIPS(net="alex").cuda()
+scores = []
+for image in range(3):
+    patch = torch.from_numpy(image).cuda()
+    scores.append(distance(patch, patch){})
+scores = np.array(scores)
+"""
+    assert [f.code for f in check_source(text.format(".item()")) if f.code == "DVL107"] == []
+    assert [f.code for f in check_source(text.format("")) if f.code == "DVL107"] == ["DVL107"]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog.concepts import ARRAY
+from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -81,6 +82,9 @@ def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
     given = call.values()
     frame.component(Escapes).tensors(given)
+    if names.method(call.node) in TO_HOST - {"cpu"}:
+        # numbers, whatever they are taken from
+        return UNKNOWN
     near = as_tensor(receiver).near
     if near.known and isinstance(receiver, (Tensor, Opaque, Batches)):
         return returned(frame, call, near)

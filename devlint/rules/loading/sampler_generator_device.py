@@ -90,7 +90,9 @@ class SamplerGeneratorDevice(Rule):
             bare = rewritten(self.source, made, lambda call: call.with_changes(args=call.args[1:]))
             bare = without_argument(self.source, made, "device") if made.keywords else bare
             return fix_of("Make the generator on the CPU", bare)
-        if site.drawer == DISTRIBUTED_SAMPLER:
+        # of a default that came with a type of tensors, `get_default_device` knows nothing
+        typed = any("set_default_tensor_type" in line for line in self.source.lines)
+        if site.drawer == DISTRIBUTED_SAMPLER or typed:
             return None
         edit = with_arguments(self.source, site.node, generator=_MATCHING)
         edit = edit if made is None else self.replace(made, _MATCHING)
