@@ -10,7 +10,8 @@ debatable  it is true, or nearly so, and a maintainer would shrug
 wrong      it is false, or its advice does not cure or breaks something
 
 Where the two differ the finding counts as debatable. The first figures stand. A round is a file `N.json` beside this
-one, with its verdicts; what is read is kept by its place, and no line of its code.
+one, with its verdicts; what is read is kept by its place, and no line of its code. A round is kept as soon as it is
+drawn, so that no draw can be chosen, and has figures once both readers have judged all of it.
 
     python -m tests.accuracy.readings draw 2 --mirror DIR --sheet FILE --seed TEXT owner/name@commit ...
     python -m tests.accuracy.readings judge 2 FIRST SECOND
