@@ -108,6 +108,29 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in rows.items()}
 
 
+@functools.lru_cache(maxsize=4)
+def names_in(scope: ast.AST) -> dict[str, list[ast.Name]]:
+    """Where each name stands, in the order of rows."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in walk(scope):
+        if isinstance(node, ast.Name):
+            found.setdefault(node.id, []).append(node)
+    return {name: sorted(nodes, key=lambda node: (node.lineno, node.col_offset)) for name, nodes in found.items()}
+
+
+@functools.lru_cache(maxsize=4)
+def attributes_in(scope: ast.AST) -> frozenset[str]:
+    """The attributes that are asked for in a function, or a file."""
+    return frozenset(node.attr for node in walk(scope) if isinstance(node, ast.Attribute))
+
+
+def later_with(source: Source, statement: ast.stmt, node: ast.expr) -> ast.stmt | None:
+    """The statement behind one in its block in which a node is."""
+    block = _landmarks(source.tree).blocks.get(statement, ())
+    at = bisect_right(block, (node.lineno, node.col_offset), key=_first) - 1
+    return block[at] if at > 0 and _first(block[at]) > _first(statement) else None
+
+
 def earlier(source: Source, statement: ast.AST) -> list[ast.stmt]:
     """The statements in front of one in its block; none for what is no statement."""
     block = _landmarks(source.tree).blocks.get(statement, ())

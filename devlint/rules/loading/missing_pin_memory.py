@@ -8,12 +8,21 @@ import re
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import around, assigned, function_at, keyword_of, method_of, receiver, way_to
+from devlint.rules.code.blocks import (
+    around,
+    assigned,
+    attributes_in,
+    function_at,
+    keyword_of,
+    method_of,
+    receiver,
+    way_to,
+)
 from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
-from devlint.source.syntax import says_none, walk
+from devlint.source.syntax import says_none
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -154,7 +163,7 @@ class MissingPinMemory(Rule):
 
     def _evaluates(self, move: Transfer) -> bool:
         """Whether the function that copies a batch evaluates, and trains nothing."""
-        inside = {part.attr for part in walk(around(self.source, move.node)) if isinstance(part, ast.Attribute)}
+        inside = attributes_in(around(self.source, move.node))
         return not inside.isdisjoint(_EVALUATING) and inside.isdisjoint(_TRAINING)
 
     def _converted(self, move: Transfer) -> bool:

@@ -16,7 +16,8 @@ from devlint.rules.code.blocks import (
     earlier,
     function_at,
     is_compiled,
-    later,
+    later_with,
+    names_in,
     statement_around,
     statement_of,
     targets_of,
@@ -196,11 +197,12 @@ class CreateThenMove(Rule):
         targets = targets_of(statement)
         if statement is None or len(targets) != 1 or not targets[0].isidentifier():
             return False
-        for other in later(self.source, statement):
-            uses = [node.ctx for node in walk(other) if isinstance(node, ast.Name) and node.id == targets[0]]
-            if uses:
-                return targets == targets_of(other) and len(uses) == 1
-        return False
+        uses = names_in(around(self.source, site.node)).get(targets[0], [])
+        uses = [name for name in uses if name.lineno > (statement.end_lineno or 0)]
+        other = later_with(self.source, statement, uses[0]) if uses else None
+        if other is None or targets != targets_of(other):
+            return False
+        return sum(name.lineno <= (other.end_lineno or 0) for name in uses) == 1
 
     def _seldom(self, site: Transfer, made: Creation) -> bool:
         """Whether it happens once in a script, or draws other numbers on the device and does not follow any tensor."""
