@@ -199,6 +199,11 @@ class Finding:
         return (self.filename, self.span.cell, self.span, self.code)
 
 
+def told(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that are for everybody, and not only for those who select their rules."""
+    return [finding for finding in findings if not finding.asked]
+
+
 @immutable(frozen=True, slots=True)
 class Answer:
     """What is known of one name at one place.

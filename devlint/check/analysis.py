@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from devlint.check.opened import NOTEBOOK, PYTHON, Opened, parse_errors
@@ -14,7 +15,7 @@ from devlint.check.project import models
 from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
-from devlint.finding import Finding, Span
+from devlint.finding import Finding, Span, told
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.rules.base import Rule
@@ -56,9 +57,13 @@ class Analyzer:
 
     def findings(self, data: bytes) -> list[Finding]:
         """The findings in the content of the file, in order."""
+        return told(self.considered(data))
+
+    def considered(self, data: bytes) -> list[Finding]:
+        """The findings in the content of the file, in order, and those that nobody asked for."""
         with _failures():
             opened = self.opened(data)
-            return opened.located(self.findings_in_code(opened.code))
+            return opened.located(self._considered_in_code(opened.code))
 
     def opened(self, data: bytes) -> Opened:
         """The code in the content of the file."""
@@ -69,7 +74,11 @@ class Analyzer:
         return open_notebook(data, self.filename, self.config)
 
     def findings_in_code(self, code: bytes | str) -> list[Finding]:
-        """The findings in Python code, in order: it is parsed, analysed and judged, and comments silence some."""
+        """The findings in Python code, in order."""
+        return told(self._considered_in_code(code))
+
+    def _considered_in_code(self, code: bytes | str) -> list[Finding]:
+        """What is found in Python code: it is parsed, analysed and judged, and comments silence some."""
         with _failures():
             rules = active_rules(self.filename, self.config)
             source = Source.parse(code, self.filename, None if self.project is None else self.project.tree)
@@ -79,14 +88,15 @@ class Analyzer:
             if isinstance(found, ParseFailure):
                 return self._unparsed(found, code)
             comments = suppressions(source.text, bool(found))
-            wanted = asked(self.config)
+            wanted = asked(self.config) | graded_codes(self.config)
             audible = comments.apply(found)
-            heard = [finding for finding in found if not finding.asked or finding.code in wanted]
+            heard = [replace(finding, asked=finding.asked and finding.code not in wanted) for finding in found]
             kept = subsumed(sorted(heard, key=lambda finding: finding.sort_key), audible)
-            kept = [unasked(finding, wanted | graded_codes(self.config)) for finding in kept]
+            kept = [unasked(finding, wanted) for finding in kept]
             kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
             kept.sort(key=lambda finding: finding.sort_key)
-            return graded(in_context(source, kept), self.config)
+            withheld = [finding for finding in kept if finding.asked]
+            return graded(in_context(source, told(kept)), self.config) + withheld
 
     def _judged(self, source: Source, rules: Sequence[type[Rule]]) -> list[Finding] | ParseFailure:
         """What the rules say, in no particular order and each once."""
@@ -111,12 +121,11 @@ def rule_findings(
 ) -> list[Finding]:
     """What rules say of the sites that are inferred from a file, in no particular order and each once."""
     sites = analyze(source.tree, source.text, source.filename, project, models.catalog(config))
-    if project is None:
-        return [finding for finding, _ in verdicts(source, rules, sites, config.target_torch)]
-    home = partial(project.home, source)
+    home = None if project is None else partial(project.home, source)
     # what happens in another file is for that one to say
-    own = (site for site in sites if home(site.node) is source)
-    return [finding for finding, _ in verdicts(source, rules, own, config.target_torch, home)]
+    own = sites if home is None else (site for site in sites if home(site.node) is source)
+    found = verdicts(source, rules, own, config.target_torch, home, config.pinned_torch)
+    return [finding for finding, _ in found]
 
 
 def _depth(tree: ast.AST) -> int:

@@ -92,6 +92,8 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
         filters = replace(filters, baseline=_compared(options, filters.baseline, result))
     known = 0 if filters.baseline is None else len(result.findings) - len(filters.baseline.new(result.findings))
     result.findings = filters.new(result.findings)
+    # a baseline has none of them
+    result.withheld = replace(filters, baseline=None).new(result.withheld)
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
     result.findings = summarized(result.findings)

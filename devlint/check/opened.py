@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.immutable import immutable
 from devlint.rules.registry import registry
-from devlint.rules.selection import PARSE_ERROR, active_rules, graded
+from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded
 
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+\w", re.MULTILINE)
 NOTEBOOK = ".ipynb"
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
@@ -46,7 +49,14 @@ def parse_errors(
         Finding(PARSE_ERROR, rule.name, rule.severity, message, filename, span, help=help_text)
         for message, span in failures
     ]
+    if _is_of_another_library(text) and PARSE_ERROR not in asked(config):
+        found = [replace(finding, asked=True) for finding in found]
     comments = suppressions(text, has_findings=False)
     # where the tokens end early, lines mean little
     comments.by_row = {None: comments.by_row.get(None, [])}
     return graded(comments.apply(found), config)
+
+
+def _is_of_another_library(text: str) -> bool:
+    """Whether code imports something, and never names torch: there was nothing to check in it."""
+    return "torch" not in text and _IMPORT.search(text) is not None

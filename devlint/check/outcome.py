@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devlint.config.schema import Config
-from devlint.finding import Failure, Finding
+from devlint.finding import Failure, Finding, told
 from devlint.immutable import immutable
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class AnalysisError(Exception):
 
 @immutable(frozen=True, slots=True)
 class Outcome:
-    """What came of one file: its findings, or the line that says why devlint could not do its work.
+    """What came of one file: its findings, those that nobody asked for among them, or the line that says why devlint
+    could not do its work.
 
     Of a run that fixes or adds suppressions these are what remains, ``gone`` counts the others; ``unfixed`` is the line
     that says why that was not done, ``data`` the new content until it was written or told as a ``diff``.
@@ -44,7 +45,8 @@ class Result:
 
     ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be rewritten;
     ``gone`` counts, file by file, the findings that were fixed or silenced, and ``diffs`` hold by path what would be
-    written. ``checked`` are the files of which there was no error, with their configurations.
+    written. ``checked`` are the files of which there was no error, with their configurations. ``withheld`` is
+    what is told to those alone who select its rule.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Result:
     gone: list[int] = field(default_factory=list)
     diffs: dict[str, bytes] = field(default_factory=dict)
     checked: dict[str, Config] = field(default_factory=dict)
+    withheld: list[Finding] = field(default_factory=list)
 
     def add(self, outcome: Outcome, config: Config) -> None:
         """Take in what came of a file with this configuration."""
@@ -62,7 +65,8 @@ class Result:
             return
         self.files += 1
         self.checked[outcome.path] = config
-        self.findings.extend(outcome.findings)
+        self.findings.extend(told(outcome.findings))
+        self.withheld.extend(finding for finding in outcome.findings if finding.asked)
         if outcome.gone:
             self.gone.append(outcome.gone)
         if outcome.diff:

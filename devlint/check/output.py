@@ -75,6 +75,7 @@ def _show_report(options: Options, config: Config, result: Result, contents: Map
         unfixed=result.unfixed,
         filed=filed,
         kind_of=lambda filename: kind_of(filename, result.checked.get(filename, config)),
+        withheld=result.withheld,
         run=options.evidence or "",
         links=not filed and shows_links(stream),
     )

@@ -88,7 +88,7 @@ class Task:
         try:
             if self.rewriter is not None:
                 return self._stored(self.rewriter, self.rewriter.rewrite(content.data, analyzer), content, analyzer)
-            findings = tuple(analyzer.findings(content.data))
+            findings = tuple(analyzer.considered(content.data))
             project = analyzer.project if self.remembered else None
             dependencies = None if project is None else project.dependencies(content)
             return Outcome(analyzer.filename, findings, dependencies=dependencies)

@@ -60,6 +60,11 @@ class Config:
     root: str = ""
 
     @property
+    def pinned_torch(self) -> bool:
+        """Whether the project allows no torch that is later than the target."""
+        return self.torch_requirement is not None and self.torch_requirement.pinned
+
+    @property
     def selectors(self) -> tuple[str, ...]:
         """All selectors of rules that the configuration names."""
         layers = (selector for layer in self.rule_layers for selector in layer.selectors)

@@ -17,6 +17,8 @@ Table = dict[str, Any]
 Readers = Mapping[str, Callable[[str, bytes], Iterable[str]]]
 _NAMES = frozenset({"torch", "pytorch"})
 """What torch is called in the package index, and by conda."""
+_LAST_WITH_TOOLKIT = "pytorch>=1.12"
+"""What ``cudatoolkit`` beside torch says: later ones come with ``pytorch-cuda`` instead, for those who take them."""
 _LAST_MINOR = {0: 4, 1: 13}
 """The last minor release of each major one that gets no more."""
 _MENTION = re.compile(rb"torch", re.IGNORECASE)
@@ -28,11 +30,15 @@ _MOST_INCLUDED = 20
 
 @immutable(frozen=True, slots=True)
 class TorchRequirement:
-    """The oldest torch that a declaration allows: the declaration as it stands there, and its file."""
+    """The oldest torch that a declaration allows: the declaration as it stands there, and its file.
+
+    ``pinned`` says that it allows no later one.
+    """
 
     release: Release
     text: str
     file: str
+    pinned: bool = False
 
 
 Known: TypeAlias = dict[tuple[str, bool], TorchRequirement | None]
@@ -87,7 +93,12 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[Tor
     except (OSError, ValueError, SyntaxError, RecursionError):
         return []
     found = ((oldest(text), text) for text in texts)
-    return [TorchRequirement(release, text.strip(), file) for release, text in found if release is not None]
+    pins = re.compile(_PIN)
+    return [
+        TorchRequirement(release, text.strip(), file, pins.search(text) is not None)
+        for release, text in found
+        if release is not None
+    ]
 
 
 # -- one declaration ---------------------------------------------------------------------------------------------------
@@ -99,6 +110,10 @@ _TORCH = r"(?i)(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 _TOLD = _TORCH + (
     r"(?:(?:[=>~]=?|:|version)\s*v?([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
 )
+_BUILT = r"(?:-b|--branch)[ =]v([0-2]\.\d+)[\d.]*() \S+/pytorch/pytorch\b"
+"""How it is fetched, to be built from its source."""
+_PIN = r"^[^>!~^|*]*[=<][^>!~^|*]*$|\.whl"
+"""The bounds of a requirement that allows no later release than the one that is known."""
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -222,8 +237,10 @@ def _environment(file: str, data: bytes) -> Iterator[str]:
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     found = document.get("dependencies") if isinstance(document, dict) else None
-    for item in found if isinstance(found, list) else []:
+    items = found if isinstance(found, list) else []
+    for item in items:
         yield from _listed(item.get("pip") if isinstance(item, dict) else [item])
+    yield from _by_toolkit(" ".join(_listed(items)))
 
 
 def _pipfile(file: str, data: bytes) -> Iterator[str]:
@@ -234,8 +251,18 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
 
 def _prose(file: str, data: bytes) -> Iterator[str]:
     """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", and no other mention."""
-    for match in re.finditer(_TOLD, data.decode("utf-8-sig", "replace")):
-        yield f"torch>={match[1] or match[2]}"
+    text = data.decode("utf-8-sig", "replace")
+    for pattern in (_TOLD, _BUILT):
+        for match in re.finditer(pattern, text):
+            yield f"torch>={match[1] or match[2]}"
+    for line in text.splitlines():
+        yield from _by_toolkit(line)
+
+
+def _by_toolkit(words: str) -> Iterator[str]:
+    """What a package of conda's that is installed along with torch says of it."""
+    if re.search(r"\bpytorch\b", words) and re.search(r"\bcudatoolkit\s*=*\s*\d", words):
+        yield _LAST_WITH_TOOLKIT
 
 
 def _table(parent: Table, key: str) -> Table:
@@ -260,7 +287,7 @@ _READERS: Readers = {
     "pyproject.toml": _pyproject,
     "setup.cfg": _setup_cfg,
     "setup.py": _setup_py,
-    "*requirements*.txt": _requirements,
+    "*requirement*.txt": _requirements,
     "*env*.y*ml": _environment,
     "Pipfile": _pipfile,
 }

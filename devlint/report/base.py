@@ -42,6 +42,8 @@ class Report:
     """Whether places are links, which a terminal can open."""
     kind_of: Callable[[str], str] = lambda filename: ""
     """The kind of files that a file is one of, by which the configuration can leave it out; empty if of none."""
+    withheld: Sequence[Finding] = ()
+    """What is for those alone who select its rule."""
     run: str = ""
     """The record of the run that was asked about the findings, empty if none was."""
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)

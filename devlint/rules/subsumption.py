@@ -12,11 +12,13 @@ def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Fin
     """Those of a file's findings, in order, that are ``told``, but for those that others make superfluous.
 
     A finding says also what those of the rules that it ``covers`` would say of the same call. Whoever silences a
-    finding silences what it covers, and the first of those with one ``cause`` silences them all.
+    finding silences what it covers, and the first of those with one ``cause`` silences them all. What nobody asked for
+    stands behind all others.
     """
-    covered = {(code, finding.span) for finding in findings for code in finding.covers}
+    covered = {(code, finding.span) for finding in findings if not finding.asked for code in finding.covers}
     heard = {(finding.code, finding.span) for finding in told}
     left = [finding for finding in findings if (finding.code, finding.span) not in covered]
+    left.sort(key=lambda finding: finding.asked)
     leading: dict[tuple[str, object], Finding] = {}
     for finding in left:
         leading.setdefault((finding.code, finding.cause or finding.span), finding)
@@ -29,6 +31,8 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
 
     To others the findings of a design are hints, and all hints of one rule are one.
     """
+    if finding.asked:
+        return replace(finding, label="", related=(), help="", fix=None)
     if finding.code in wanted:
         return replace(finding, design="")
     if finding.design:

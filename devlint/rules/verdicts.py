@@ -21,14 +21,16 @@ def verdicts(
     sites: Iterable[Site],
     target_torch: tuple[int, int] | None = None,
     home: Callable[[ast.AST], Source] | None = None,
+    pinned_torch: bool = False,
 ) -> list[tuple[Finding, Site]]:
     """What ``rules`` say of ``sites``, which lie in ``source``, and of which; each finding once.
 
-    ``home`` tells the file of a node that explains a finding, where that may be another one.
+    ``home`` tells the file of a node that explains a finding, where that may be another one; with a ``pinned_torch``
+    the project allows none that is later than the target.
     """
     listeners: dict[type[Site], list[Rule]] = {}
     for rule in rules:
-        judge = rule(source, target_torch)
+        judge = rule(source, target_torch, pinned_torch)
         for kind in rule.sites:
             listeners.setdefault(kind, []).append(judge)
     found: dict[tuple[object, ...], tuple[Finding, Site]] = {}

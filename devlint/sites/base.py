@@ -40,7 +40,8 @@ class Scope:
     ``handler`` that it handles an exception, or that its own failure is handled, ``test`` that it belongs to a test.
     ``required`` says that it is only reached after a call that raises without CUDA, ``counted`` that it was asked how
     many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best first.
-    ``device_aware`` says that the function places other tensors by device.  ``bound`` says that it uses what knows CUDA
+    ``device_aware`` says that the function places other tensors by device, ``stateless`` that the owner is a module
+    with neither parameters nor buffers, so that nobody need move it.  ``bound`` says that it uses what knows CUDA
     alone: a library, or NCCL.
     """
 
@@ -53,6 +54,7 @@ class Scope:
     handler: bool = False
     test: bool = False
     device_aware: bool = False
+    stateless: bool = False
     devices: tuple[str, ...] = ()
     sometimes: bool = False
     called: bool = False

@@ -97,7 +97,8 @@ def test_libcst_is_loaded_only_for_a_fix(tmp_path: Path, device: str, loaded: bo
     (tmp_path / "two.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor, {device}):\n    return x.cuda()\n")
     say = "atexit.register(lambda: print('libcst' in sys.modules))"
     script = f"import atexit, sys; from devlint.cli import main; {say}; main()"
-    command = [sys.executable, "-c", script, "check", "--no-cache", "--isolated", "--output-format=concise", "two.py"]
+    command = [sys.executable, "-c", script, "check", "--no-cache", "--isolated", "--output-format=concise"]
+    command += ["--select=DVL6", "two.py"]
     environment = {**os.environ, "PYTHONPATH": str(Path(devlint.__file__).parents[1])}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=60)
     assert "DVL601" in done.stdout

@@ -361,7 +361,8 @@ def test_an_index_below_zero_is_no_device(asked: str, told: str) -> None:
 def test_the_type_for_autocast_is_that_of_a_tensor() -> None:
     """Seen in ignite: what the code calls its device is a string, a device or None."""
     function = "def f(net, x, device='cpu'):\n    with torch.autocast('cuda'):\n        return net(x.to(device))\n"
-    (found,) = [found for found in check_source(f"import torch\n{function}") if found.code == "DVL602"]
+    config = Config(rule_layers=(RuleLayer(("DVL602",)),))
+    (found,) = check_source(f"import torch\n{function}", config=config)
     assert "`x.device.type`" in found.help
     assert "`device.type`" not in found.help
 

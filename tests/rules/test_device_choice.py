@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Finding
+from tests.test_fixtures import apply
 
 HEAD = "import torch\nfrom torch import nn\n"
 CALL = HEAD + "def f(x):\n    return x.cuda()\n"
@@ -31,7 +33,7 @@ def found(text: str, torch: tuple[int, int] | None = None, layers: tuple[RuleLay
 def test_the_choice_is_what_the_torch_has_and_the_complaint_what_it_cures(
     text: str, torch: tuple[int, int] | None, chosen: str, others: bool
 ) -> None:
-    (finding,) = found(text, torch)
+    (finding,) = found(text, torch, SELECTED)
     assert chosen in finding.help
     assert ("MPS" in finding.message) is others
 
@@ -63,11 +65,21 @@ def test_nobody_knows_what_becomes_of_an_argument_of_another_library() -> None:
     ],
 )
 def test_who_stops_without_cuda_has_chosen(refusal: str, going_on: str) -> None:
-    text = CALL + "\n\nimport sys\n\ndef main():\n"
+    text = HEAD + "import sys\n\ndef f(n):\n    return torch.cuda.FloatTensor(n)\n\ndef main():\n"
     stops, goes = (text + textwrap.indent(way, "    ") + "\n" for way in (refusal, going_on))
     assert found(stops) == []
-    assert [each.code for each in found(stops, None, SELECTED)] == ["DVL601"]
-    assert [each.code for each in found(goes)] == ["DVL601"]
+    assert [each.code for each in found(stops, None, (RuleLayer(("DVL702",)),))] == ["DVL702"]
+    assert [each.code for each in found(goes)] == ["DVL702"]
+
+
+def test_where_no_device_is_at_hand_only_who_asks_is_told() -> None:
+    """Seen in SupContrast and Person_reID: to choose one is a change of the whole program."""
+    asks = "there = torch.cuda.is_available()\n"
+    for text, device in ((CALL, "f(x, y: torch.Tensor)"), (LITERAL, "f(n, device)")):
+        assert found(text + asks) == []
+        assert len(found(text + asks, None, SELECTED)) == 1
+        (finding,) = found(re.sub(r"f\(\w\)", device, text) + asks)
+        assert str(finding.severity) == "warning"
 
 
 def test_what_is_where_its_owner_is_leaves_no_accelerator_unused() -> None:
@@ -77,7 +89,23 @@ def test_what_is_where_its_owner_is_leaves_no_accelerator_unused() -> None:
     )
     assert found(made, None, SELECTED) == []
     (finding,) = found(made.replace("(3, device=x.device)", "(3)"), None, SELECTED)
-    assert finding.help == "use `.to(x.device)`"
+    assert finding.help == "use `.to(x.device)`, without asking: it moves nothing where they are together"
+
+
+def test_who_follows_a_tensor_need_not_ask_where_it_is() -> None:
+    """Seen in Pointnet_Pointnet2 and deepvoice3: under the question a move to the tensor's device cures nothing."""
+    text = (
+        HEAD + "def f(x: torch.Tensor):\n    y = torch.eye(3).repeat(2, 1)\n    if x.is_cuda:\n        y = y.cuda()\n"
+    )
+    (finding,) = [each for each in found(text) if each.code == "DVL601"]
+    assert finding.fix is not None
+    assert apply(text, {*finding.fix.edits}) == text.replace(
+        "if x.is_cuda:\n        y = y.cuda()", "y = y.to(x.device)"
+    )
+    # what else hangs on it may be a kernel for CUDA alone
+    more = text + "        kernel(x, y)\n"
+    assert [each.code for each in found(more)] == []
+    assert [each.code for each in found(more, None, SELECTED)] == ["DVL601"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +139,9 @@ def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str
 
 def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:
     text = HEAD + "def f(x, device: torch.device):\n    return x.cuda(device)\n"
-    assert [(each.code, str(each.severity)) for each in found(text)] == [("DVL601", "warning")]
+    assert [(each.code, str(each.severity)) for each in found(text)] == [("DVL601", "info")]
+    asks = f"{text}there = torch.cuda.is_available()\n"
+    assert [(each.code, str(each.severity)) for each in found(asks)] == [("DVL601", "warning")]
 
 
 def test_a_file_that_names_no_device_may_load_anywhere() -> None:

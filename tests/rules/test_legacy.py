@@ -248,10 +248,9 @@ def test_types_to_tell_tensors_apart_are_no_constructors() -> None:
     assert [each.code for each in told("import torch\nx = (torch.cuda.FloatTensor(3),)\n", "DVL702")] == ["DVL702"]
 
 
-def test_a_type_of_cuda_in_a_file_for_cuda_alone_belongs_to_its_one_hint() -> None:
+def test_a_type_of_cuda_in_a_file_for_cuda_alone_is_for_those_who_ask() -> None:
     text = "import torch\n\ndef f(n):\n    return torch.cuda.FloatTensor(n, 3)\n"
-    (finding,) = check_source(text)
-    assert (finding.design, str(finding.severity)) == ("for CUDA alone", "info")
+    assert check_source(text) == check_source(text.replace("f(n)", "f(n, device)")) == []
     (finding,) = told(text, "DVL702")
     assert (finding.design, str(finding.severity)) == ("", "warning")
     assert told(f"{text}\nthere = torch.cuda.is_available()\n", "DVL702")[0].design == ""

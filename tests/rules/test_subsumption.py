@@ -135,49 +135,50 @@ def test_the_hints_of_a_rule_are_one_for_the_run() -> None:
 
 
 def test_hints_of_other_rules_stay_alone() -> None:
-    text = MADE.format("ones").replace("return x, y", "return x, y, x.to(device)")
-    assert [(one.code, also(one)) for one in reported(text)] == [("DVL203", [5]), ("DVL201", [])]
+    text = (
+        MADE.format("ones").replace("f(n, device)", "f(n, z, device)").replace("return x, y", "return x, y, z.cuda()")
+    )
+    assert [(one.code, also(one)) for one in reported(text)] == [("DVL203", [5]), ("DVL601", [])]
 
 
 def test_who_selects_a_rule_has_each_of_its_hints() -> None:
     assert [(one.span.row, also(one)) for one in reported(MADE.format("zeros"), "DVL203")] == [(4, []), (5, [])]
 
 
-CUDA = HEAD + "def f(x, y):\n    return x.cuda(), y.cuda()\ndef g(x, device='cuda'):\n    return x.to(device)\n"
+CUDA = HEAD + "def f(x, y, device):\n    return x.cuda(), y.cuda()\ndef g(x, device):\n    return x.to('cuda')\n"
 ASKS = CUDA + "there = torch.cuda.is_available()\n"
 
 
-def test_a_file_for_cuda_alone_is_one_hint_for_all_its_places() -> None:
-    (finding,) = reported(CUDA)
-    assert (finding.code, str(finding.severity), also(finding)) == ("DVL601", "info", [4, 5])
-    assert finding.message.endswith(" (2 more for CUDA alone)")
-    assert finding.help.endswith("; `--extend-select DVL601,DVL602` tells of each place")
+def test_a_file_for_cuda_alone_is_one_hint_of_each_rule() -> None:
+    first, second = reported(CUDA)
+    assert (first.code, str(first.severity), also(first)) == ("DVL601", "info", [4])
+    assert first.message.endswith(" (1 more of DVL601)")
+    assert first.help.endswith("; `--extend-select DVL601` tells of each place")
+    assert (second.code, str(second.severity), also(second)) == ("DVL602", "info", [])
 
 
-def test_files_for_cuda_alone_are_one_hint_for_the_run() -> None:
-    found = [*check_source(CUDA, "a.py"), *check_source(CUDA, "b.py")]
-    (finding,) = summarized(found)
-    assert finding.message.endswith(" (5 more for CUDA alone, in 2 files)")
-    assert [place.filename for place in finding.related] == ["", "", "b.py", "b.py", "b.py"]
+def test_files_for_cuda_alone_are_one_hint_of_each_rule_for_the_run() -> None:
+    first, second = summarized([*check_source(CUDA, "a.py"), *check_source(CUDA, "b.py")])
+    assert first.message.endswith(" (3 more of DVL601, in 2 files)")
+    assert [place.filename for place in first.related] == ["", "b.py", "b.py"]
+    assert second.message.endswith(" (1 more of DVL602, in 2 files)")
 
 
 def test_in_a_file_that_asks_for_a_device_a_call_for_cuda_alone_defeats_the_choice() -> None:
     assert [(one.code, one.span.row, str(one.severity)) for one in reported(ASKS)] == [
         ("DVL601", 4, "warning"),
         ("DVL601", 4, "warning"),
-        ("DVL602", 5, "info"),
+        ("DVL602", 6, "warning"),
     ]
 
 
 def test_who_selects_or_grades_a_rule_is_told_of_each_place_for_cuda_alone() -> None:
-    assert [(one.span.row, str(one.severity)) for one in reported(CUDA, "DVL601")] == [(4, "warning"), (4, "warning")]
+    alone = CUDA.replace(", device", "")
+    assert reported(alone) == []
+    assert [(one.span.row, str(one.severity)) for one in reported(alone, "DVL601")] == [(4, "warning"), (4, "warning")]
     config = Config(severity=(("DVL601", Severity.ERROR),))
-    graded = summarized(check_source(CUDA, config=config))
-    assert [(one.code, str(one.severity)) for one in graded] == [
-        ("DVL601", "error"),
-        ("DVL601", "error"),
-        ("DVL602", "info"),
-    ]
+    graded = summarized(check_source(alone, config=config))
+    assert [(one.code, str(one.severity)) for one in graded] == [("DVL601", "error"), ("DVL601", "error")]
 
 
 def test_warnings_stay_alone() -> None:

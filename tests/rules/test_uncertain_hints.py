@@ -106,13 +106,10 @@ def test_what_only_costs_in_a_copy_of_other_peoples_code_is_for_those_who_ask(na
 
 def test_a_notebook_that_never_asks_is_for_the_machine_that_it_was_written_on() -> None:
     cell = "import torch\n\nx = torch.load('x.pt').cuda()\n"
-    assert told(cell) == [("DVL604", "info"), ("DVL601", "info")]
+    assert told(cell) == [("DVL604", "info")]
     assert check_source(notebook(cell), "sums.ipynb") == []
     asking = check_source(notebook(cell, "print(torch.cuda.is_available())"), "sums.ipynb")
-    assert [(finding.code, str(finding.severity)) for finding in asking] == [
-        ("DVL604", "warning"),
-        ("DVL601", "warning"),
-    ]
+    assert [(finding.code, str(finding.severity)) for finding in asking] == [("DVL604", "warning")]
 
 
 def test_hints_about_other_files_are_for_all() -> None:
@@ -123,7 +120,7 @@ def test_hints_about_other_files_are_for_all() -> None:
 @pytest.mark.parametrize("line", ["from torch.autograd import Function, gradcheck", "import pytest"])
 def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
     """Seen beside the CUDA kernels of Deformable-DETR: `ops/test.py`, which looks at their gradients."""
-    text = "import torch\n{}\n\ndef same():\n    x = torch.rand(3, 3).cuda()\n    return (x - x).abs().max() < 1e-7\n"
+    text = "import torch\n{}\n\ndef same(device):\n    x = torch.rand(3, 3).cuda()\n    return (x - x).max() < 1e-7\n"
     assert {code for code, _ in told(text.format(""))} == {"DVL601"}
     assert told(text.format(line)) == []
     assert told(text.format(line), RuleLayer(("DVL601",))) == [("DVL601", "info")]
@@ -144,9 +141,10 @@ import torch
     [
         ("def f(other, device):", "zeros", "device", True),
         ("def f(other, device):", "randn", "device", False),
-        ("def f(other, device):", "randn", "other.device", True),
+        ("def f(other, device):", "randn", "other.device", False),
         ("def f(args, other):", "randn", "args.device", False),
-        ("def f(other, device):\n  for _ in range(9):", "randn", "device", True),
+        ("def f(other, device):\n  for _ in range(9):", "randn", "device", False),
+        ("def f(other, device):\n  for _ in range(9):", "zeros", "device", True),
         ("def main(other, device):", "zeros", "device", False),
         (
             "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nwith open() as other:",
@@ -189,7 +187,13 @@ def made(device):
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [(CALLED, "DVL201"), (WRAPPED.format("    if args.several:\n    "), "DVL501"), (STEPPED, "DVL109")],
+    [
+        (CALLED, "DVL201"),
+        (CALLED.replace("scores(x).cpu()", "x.cpu().cpu()"), "DVL201"),
+        (WRAPPED.format("    if args.several:\n    "), "DVL501"),
+        (WRAPPED.format(""), "DVL501"),
+        (STEPPED, "DVL109"),
+    ],
 )
 def test_what_few_would_change_is_a_hint_where_the_rule_is_selected(text: str, code: str) -> None:
     assert told(text) == []
@@ -197,9 +201,6 @@ def test_what_few_would_change_is_a_hint_where_the_rule_is_selected(text: str, c
 
 
 def test_what_is_sure_to_matter_is_told_to_all() -> None:
-    own = CALLED.replace("scores(x).cpu()", "x.cpu().cpu()")
-    assert told(own) == [("DVL201", "info")]
-    assert told(WRAPPED.format("")) == [("DVL501", "info")]
     replacing = "torch.__future__.set_overwrite_module_params_on_conversion(True)"
     assert told(STEPPED.replace("\n\n", f"\n\n{replacing}\n\n", 1)) == [("DVL109", "warning")]
 

@@ -64,7 +64,7 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
 
 def test_tags_and_severities(tmp_path: Path) -> None:
     text = (
-        "import torch\n\nx = torch.cuda.FloatTensor(3)\n\n"
+        "import torch\n\nx = torch.cuda.FloatTensor(3)\nprint(torch.cuda.is_available())\n\n"
         "def f(n, device):\n    return torch.ones(n).to(device)\n"
         "z = 1  # devlint: ignore[DVL101]\n"
     )

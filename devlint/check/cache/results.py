@@ -125,7 +125,8 @@ class Cache:
 def _configured(config: Config) -> str:
     """What a configuration has to do with what is found."""
     root = config.root if config.per_file_ignores else ""
-    return repr((config.rule_layers, config.per_file_ignores, root, config.severity, config.target_torch))
+    torch = config.target_torch, config.pinned_torch
+    return repr((config.rule_layers, config.per_file_ignores, root, config.severity, *torch))
 
 
 class _Files:

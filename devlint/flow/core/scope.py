@@ -12,6 +12,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.tensors import DeviceValue
 from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.program.def_use import for_collectives
+from devlint.flow.program.module_classes import has_state
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Scope
@@ -60,6 +61,7 @@ def scope_of(frame: Frame) -> Scope:
         handler=frame.handler or frame.tried,
         test=frame.test or frame.interpreter.test,
         device_aware=bool(frame.info and frame.info.device_aware),
+        stateless=frame.after_init and frame.owner is not None and has_state(frame.owner) is False,
         # nobody reads what is found in silence
         devices=() if frame.interpreter.muted else devices(frame),
         required=frame.state.required,

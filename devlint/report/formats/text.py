@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from devlint.finding import named
 from devlint.report.base import Report
 from devlint.report.block import blocks, told
 from devlint.report.formats.counts import kinds, statistics
 from devlint.report.terminal import Paint, one_line
-from devlint.report.wording import plural, problems
+from devlint.report.wording import listed, plural, problems
 from devlint.sites.proof import VERDICTS
 
+_SOME = 4
+"""So many places are named of what is left out, or one less and how many more there are."""
 _LONG = 10
 """So many blocks, eight lines each, can be overlooked as they are; more of them are counted at the end."""
 
@@ -30,7 +33,7 @@ def render(report: Report) -> Iterator[str]:
         yield summary(report)
         if report.run:
             yield weighed(report)
-        yield from filter(None, [_fixable(report), kinds(report) if len(grouped) > _LONG else ""])
+        yield from filter(None, [_fixable(report), withheld(report), kinds(report) if len(grouped) > _LONG else ""])
 
 
 def weighed(report: Report) -> str:
@@ -54,6 +57,21 @@ def summary(report: Report) -> str:
     if report.known:
         text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
     return f"{text} {plural(len(report.failures), 'path')} could not be checked." if report.failures else text
+
+
+def withheld(report: Report) -> str:
+    """The rules whose findings are for those alone who ask for them, with some places; empty if there are none."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for finding in report.withheld:
+        place = f"{named(finding.filename, finding.span.cell)}:{finding.span.row}"
+        found.setdefault((finding.code, finding.name), []).append(place)
+    if not found:
+        return ""
+    codes = ",".join(sorted(code for code, _ in found))
+    lines = [f"Left out, since few want it changed (`--extend-select {codes}` tells of each):"]
+    for (code, name), places in sorted(found.items()):
+        lines.append(one_line(f"  {code} {name}: {listed(places, _SOME)}"))
+    return "\n".join(lines)
 
 
 def _fixable(report: Report) -> str:

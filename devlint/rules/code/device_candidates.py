@@ -27,6 +27,8 @@ _NOWHERE = r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z"
 """A default with which a function takes no accelerator."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
+_TAKES_ARRAYS = frozenset(f"torch.{name}" for name in ("from_numpy", "Tensor", "FloatTensor", "LongTensor"))
+"""What gets arrays and lists; of a tensor, it would be a copy that nobody needs."""
 _TENSOR = r"(?:^|\.)(?:Tensor|Parameter)$"
 
 
@@ -59,7 +61,7 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
             continue
         if text in _words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
             continue
-        if rest == "device" and _may_be_none(source, node, name):
+        if rest == "device" and (_may_be_none(source, node, name) or name in _arrays(around(source, node))):
             continue
         if is_bound_at(source, name, node):
             return text
@@ -98,6 +100,41 @@ def _may_be_none(source: Source, node: ast.AST, name: str) -> bool:
     given = parameters(arguments) if isinstance(arguments, ast.arguments) else []
     written = (ast.unparse(one.annotation) for one in given if one.arg == name and one.annotation is not None)
     return any(re.search(r"\bNone\b|\bOptional\b", text) for text in written)
+
+
+@lru_cache(maxsize=4)
+def _arrays(function: ast.AST) -> frozenset[str]:
+    """What a function takes for an array: NumPy gets it, or torch makes a tensor of it, or it selects from an array."""
+    made = {name for name, held in assigned(function).items() if any(_of_numpy(value) for _, value in held)}
+    found: set[str] = set()
+    for node in walk(function):
+        if isinstance(node, ast.Call) and (_of_numpy(node) or ast.unparse(node.func) in _TAKES_ARRAYS):
+            inside = given(node)
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in made:
+            inside = [node.slice]
+        else:
+            continue
+        parts = (part for outer in inside for part in _selected(outer))
+        found.update(part.id for part in parts)
+    return frozenset(found)
+
+
+def _selected(node: ast.expr) -> Iterator[ast.Name]:
+    """The names of which an expression takes all, or a selection."""
+    for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]:
+        while isinstance(part, ast.Subscript):
+            part = part.value
+        if isinstance(part, ast.Name):
+            yield part
+
+
+def _of_numpy(node: ast.expr) -> bool:
+    """Whether an expression is what a function of NumPy returns, or a method of that."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+        if isinstance(node, ast.Name):
+            return node.id in ("np", "numpy")
+    return False
 
 
 @lru_cache(maxsize=4)

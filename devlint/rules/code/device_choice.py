@@ -11,8 +11,6 @@ from devlint.rules.base import Rule
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
-FOR_CUDA = "for CUDA alone"
-"""The design of a program that nobody means to run on anything else."""
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
 _STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
@@ -36,17 +34,21 @@ def since(rule: Rule) -> str:
     return "" if rule.target_torch is not None else f" (torch {_SINCE[0]}.{_SINCE[1]})"
 
 
-def design(source: Source, code: str = "") -> str:
-    """The design that a file follows by its own words: for CUDA alone, unless it asks which accelerator there is.
+def design(source: Source, code: str, device: str = "") -> str:
+    """The design to which a place that is for CUDA alone belongs, empty where it stands for itself.
 
-    What a rule has advice for, whatever the rest of the file does, belongs to the hint of that rule, by its ``code``.
+    It does where the rest of the file asks which accelerator there is, and a ``device`` is at hand instead.
     """
-    alone = OF_RULE.format(code) if code else FOR_CUDA
-    return "" if _ASKS.search(source.text) else alone
+    return "" if device and _ASKS.search(source.text) else OF_RULE.format(code)
+
+
+def is_for_cuda(source: Source) -> bool:
+    """Whether a file is for CUDA alone: it never asks which accelerator there is, or stops where CUDA is missing."""
+    return not _ASKS.search(source.text) or _insists_on_cuda(source.tree)
 
 
 @lru_cache(maxsize=8)
-def insists_on_cuda(tree: ast.AST) -> bool:
+def _insists_on_cuda(tree: ast.AST) -> bool:
     """Whether a file stops by itself where CUDA is not available: it has chosen."""
     return any(map(_stops_without_cuda, walk(tree)))
 

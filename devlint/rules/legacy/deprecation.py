@@ -57,8 +57,9 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
     needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
     message = f"{what} is deprecated{since}: {row.note or advice}"
-    # where an installation in use may lack the new one, the old one is right
-    asked = bool(row.replacement) and not rule.can_count_on(row.since)
+    # where an installation in use may lack the new one, the old one is right, and in that of a pin nothing warns of it
+    early = rule.pinned_torch and row.deprecated is not None and (rule.target_torch or row.deprecated) < row.deprecated
+    asked = early or (bool(row.replacement) and not rule.can_count_on(row.since))
     return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
 
 

@@ -10,7 +10,7 @@ from devlint.rules.base import Applicability, Fix, Report, Reports, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal, way_to
 from devlint.rules.code.device_candidates import device_at_hand
-from devlint.rules.code.device_choice import design, insists_on_cuda
+from devlint.rules.code.device_choice import is_for_cuda
 from devlint.rules.code.imports import importing
 from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
@@ -63,9 +63,8 @@ class LegacyCudaTensorType(DeprecatedName):
       `hasattr` or on the version.
     - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
       the tensor, which NCCL takes from CUDA alone, and in tests.
-    - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run, for which no device is at hand. Files that stop where CUDA is not available
-      have chosen: who selects the rule is told.
+    - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
+      who selects the rule is told.
 
     ## Fix safety
     `Variable(x)` becomes `x`: safe where `x` is made right there, else unsafe, since a variable is detached from the
@@ -117,8 +116,7 @@ class LegacyCudaTensorType(DeprecatedName):
             severity=Severity.INFO if mild else None,
             help=f"say what it is and where apart: {new}",
             fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
-            asked=not device and insists_on_cuda(self.source.tree),
-            design="" if mild else design(self.source, self.code if device else ""),
+            asked=is_for_cuda(self.source),
         )
 
     def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:

@@ -56,7 +56,8 @@ class AcceleratorWorkInDataset(Rule):
     - The data set only picks from tensors that were put on the device as a whole.
     - The loader is in another file, and the device may be the CPU.
     - An `IterableDataset` whose loaders have no workers: it may make batches on the device.
-    - It is a hint where the workers start by `spawn` or `forkserver`, and, for those who select the rule, in a
+    - It is a hint where the workers start by `spawn` or `forkserver`, where no loader is seen that may have workers,
+      and, for those who select the rule, in a
       `collate_fn` without workers, which copies a batch at a time.
 
     ## Fix safety
@@ -103,11 +104,14 @@ class AcceleratorWorkInDataset(Rule):
         return Report(
             message,
             f"once for each {each}",
-            Severity.INFO if meant else None,
+            # where no worker was seen, it is true of those that somebody adds
+            Severity.INFO if loader is None or loader.workers == 0 else None,
             asked,
             help_,
             asked=meant,
             covers=_COVERED,
+            # what one method does to a sample is mended at once
+            cause=f"{site.scope.owner}.{site.role}",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
@@ -22,14 +23,15 @@ from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
-from devlint.source.syntax import says_none
+from devlint.source.syntax import says_none, walk
+from devlint.source.tree import Source
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
 """Methods that copy on the host, unless the tensor has the dtype already."""
 _EVALUATING = frozenset({"eval", "no_grad", "inference_mode"})
-_TRAINING = frozenset({"backward", "step", "zero_grad", "train"})
+_TRAINING = frozenset({"backward", "zero_grad"})
 _MOVES = re.compile(r"\.(?:cuda|to)\(")
 
 
@@ -69,6 +71,7 @@ class MissingPinMemory(Rule):
     ```
 
     ## When it stays silent
+    - Where a condition is otherwise, the code makes the same loader with `pin_memory`: it has chosen.
     - `pin_memory` is given, whatever its value, or may be given through `**kwargs`; a literal `False` is pointed out
       only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
@@ -125,6 +128,8 @@ class MissingPinMemory(Rule):
         # the loaders of torch_xla make no use of pinned memory
         if not moves and any("torch_xla" in line for line in self.source.lines):
             return
+        if _pinned_otherwise(self.source, site):
+            return
         evaluates = site.training is None and site.measured is None and all(map(self._evaluates, moves))
         alone = self._workers(site) == 0 and site.measured is None
         released = site.released or any(move.non_blocking for move in moves)
@@ -170,10 +175,12 @@ class MissingPinMemory(Rule):
         """Whether the batch may be converted on the host, into memory of its own, before it is copied."""
         node: ast.AST | None = move.value.node
         row, seen = getattr(node, "lineno", 0), assigned(around(self.source, move.node))
-        while isinstance(node, ast.Name) or method_of(node):
+        while isinstance(node, (ast.Name, ast.Subscript)) or method_of(node):
             if method_of(node) in _CASTS:
                 return True
-            if isinstance(node, ast.Name):
+            if isinstance(node, ast.Subscript):
+                node = node.value
+            elif isinstance(node, ast.Name):
                 before = (each for each in seen.get(node.id, ()) if each[0] < row)
                 row, node = max(before, key=operator.itemgetter(0), default=(0, None))
             else:
@@ -217,6 +224,21 @@ def _decided(site: Load) -> bool:
     # `DataLoader([])` stands in for one
     empty = isinstance(first, ast.List | ast.Tuple) and not first.elts
     return hidden or told or empty or says_none(site.keywords.get("batch_size"))
+
+
+def _pinned_otherwise(source: Source, site: Load) -> bool:
+    """Whether the code has chosen: where a condition is otherwise, it makes the same loader with pinned memory."""
+    ways = [(outer, inner in outer.body) for outer, inner in way_to(source, site.node) if isinstance(outer, ast.If)]
+    name = ast.unparse(site.node.func) if isinstance(site.node, ast.Call) else ""
+    return any(name in _pinning(asked, not here) for asked, here in ways)
+
+
+@lru_cache(maxsize=16)
+def _pinning(asked: ast.If, there: bool) -> frozenset[str]:
+    """What is called with ``pin_memory`` where a condition holds, or where it does not."""
+    inside = (part for statement in (asked.body if there else asked.orelse) for part in walk(statement))
+    calls = (part for part in inside if isinstance(part, ast.Call) and keyword_of(part, "pin_memory"))
+    return frozenset(ast.unparse(call.func) for call in calls)
 
 
 def _copies(moves: list[Transfer]) -> tuple[Step, ...]:

@@ -28,9 +28,10 @@ class ParseError(Rule):
     ```
 
     ## When it stays silent
-    Never, unless it is ignored by name: `--select` of other rules does not switch it off. A file that is not meant to
-    parse, such as a template, belongs under `exclude` or `per-file-ignores`; where it is a comment of the file that
-    should say so, `# devlint: ignore-file[DVL900]` works as long as it stands above the error.
+    The file imports something, and never names torch: then it is for those who select the rule, since nothing in it was
+    to be checked. Else never, unless it is ignored by name: `--select` of other rules does not switch it off. A file
+    that is not meant to parse, such as a template, belongs under `exclude` or `per-file-ignores`; where it is a comment
+    of the file that should say so, `# devlint: ignore-file[DVL900]` works as long as it stands above the error.
 
     ## Fix safety
     There is no fix.

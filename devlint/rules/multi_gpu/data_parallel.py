@@ -66,6 +66,7 @@ class DataParallel(Rule):
 
     code = "DVL501"
     severity = Severity.INFO
+    hints = False
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 

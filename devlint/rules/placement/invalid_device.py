@@ -6,6 +6,7 @@ import ast
 
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
+from devlint.rules.code.device_choice import is_for_cuda
 from devlint.sites.devices import DeviceArgument
 
 _MESSAGES = {
@@ -78,7 +79,8 @@ class InvalidDeviceValue(Rule):
     - Ranks and other numbers, which are indices of the current accelerator.
     - The `device=` of anything but torch's own functions, and `.to(...)` of what is not proven to be a tensor or a
       module.
-    - `x.get_device()` where the code runs only where there is an accelerator, or asks whether it is -1.
+    - `x.get_device()` where the code runs only where there is an accelerator, or asks whether it is -1;
+      in files for CUDA alone, which never ask which accelerator there is, it is for those who select the rule.
 
     ## Fix safety
     Safe: `x.get_device()` becomes `x.device`, a device for `device_type` gets `.type`, `True` for a device becomes
@@ -112,6 +114,7 @@ class InvalidDeviceValue(Rule):
             severity=Severity.WARNING if site.problem in ("index", "range") else None,
             help=_HELP[site.problem],
             fix=self._fix(site),
+            asked=site.problem == "index" and is_for_cuda(self.source),
         )
 
     def _fix(self, site: DeviceArgument) -> Fix | None:

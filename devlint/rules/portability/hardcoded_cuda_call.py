@@ -8,11 +8,11 @@ import re
 from devlint.device import Kind, Role
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.flow.syntax.nodes import holds
-from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
+from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import design, device_choice, insists_on_cuda, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -63,9 +63,9 @@ class HardcodedCudaCall(Rule):
       torch can be asked for no other accelerator; likewise of what a collective of `torch.distributed` is given, which
       NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
       nothing, such as a loss without weights: there the call does nothing, and can be left out.
-    - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run for which no device is at hand, and another of the rest. Files that stop where
-      CUDA is not available, `assert torch.cuda.is_available()`, have chosen: who selects the rule is told.
+    - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
+      of the places for which a device is at hand one hint tells.
+    - Where no device is at hand, it is for those who select the rule: a choice has to be made for the whole program.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -119,6 +119,7 @@ class HardcodedCudaCall(Rule):
             device = device or device_instead_of_cuda(self.source, site.node, site.scope)
         # else which of the GPUs it is says more than a device that happens to be at hand
         given, safe = self._given_device(site)
+        asking = _only_asks(way) if there and device and _beside(way) else None
         call, instead = _call(site, given), given or device
         others = bool(instead) or (knows_others(self) and not number)
         if there and not others:
@@ -129,6 +130,8 @@ class HardcodedCudaCall(Rule):
         created = creating(self.source, site, made) if made is not None and device and not given else None
         at_once = made is not None and (created is not None or not instead)
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
+        if moved is not None and asking is not None and isinstance(asking.body[0], ast.Assign):
+            moved = self._without_question(asking, site.node, moved)
         if given and site.scope.guarded:
             message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
         elif given:
@@ -139,13 +142,19 @@ class HardcodedCudaCall(Rule):
             message,
             label="CUDA only",
             severity=Severity.INFO if site.scope.bound or edits.in_test(self.source, site.scope) else there,
-            help=self._help(instead, number, made.function if made is not None and at_once else ""),
+            help=self._help(instead, number, made.function if made is not None and at_once else "")
+            + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=not instead and (there is not None or site.scope.bound or insists_on_cuda(self.source.tree)),
+            asked=not instead or (there is not None and _beside(way) != "" and asking is None),
             covers=("DVL203",) if at_once else (),
-            design="" if given or there else design(self.source, self.code if device else ""),
+            design=design(self.source, self.code, instead),
         )
+
+    def _without_question(self, asking: ast.If, call: ast.AST, moved: Edit) -> Edit:
+        """The statement that a question stands before, with the call as it is ``moved``, in the place of both."""
+        whole, inner = self.source.segment(asking.body[0]), self.source.segment(call)
+        return self.replace(asking, whole.replace(inner, moved.content, 1))
 
     def _help(self, device: str, number: str, made: str) -> str:
         """What to say instead: ``made`` is the function that can be told the device itself, if one can."""
@@ -211,6 +220,15 @@ def _beside(way: Way) -> str:
             name = asked.value.id
             return f"{name}.device" if name not in stores(outer) else ""
     return ""
+
+
+def _only_asks(way: Way) -> ast.If | None:
+    """The question whether a tensor is on CUDA, if nothing but a move hangs on it: ``if x.is_cuda: y = y.cuda()``."""
+    for outer, inner in way:
+        if isinstance(outer, ast.If) and inner in outer.body:
+            alone = len(outer.body) == 1 and not outer.orelse and isinstance(inner, (ast.Assign, ast.Return))
+            return outer if alone else None
+    return None
 
 
 def _call(site: Transfer, given: str = "") -> str:

@@ -9,7 +9,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import FOR_CUDA, design, device_choice, insists_on_cuda, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, knows_others, since
 from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available"
@@ -33,9 +33,8 @@ _MESSAGES = {
     "and does not cover other accelerators",
 }
 _MILD = frozenset({"argument", "autocast", "autocast off", "default", "parameter", "rank"})
-_ASKED = frozenset({"argument", "rank"})
 _CUDA_ALONE = frozenset({"map_location", "set_default_device", "argument", "rank"})
-_REPLACED = frozenset({".to", "device", "map_location"})
+_REPLACED = frozenset({".to", "device", "map_location", DEVICE, "variable"})
 _INSIDE = "say it inside the function, for the device of an argument: `with torch.autocast(x.device.type, ...)`"
 
 
@@ -87,11 +86,9 @@ class HardcodedCudaDevice(Rule):
     - It is an info only in tests; where it overrides the CPU on purpose,
       `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes the CPU; and where the function
       asks further down whether CUDA is there.
-    - Files that never ask which accelerator there is are written for CUDA alone: unless the rule is selected, one hint
-      tells of all such places of a run for which no device is at hand, and of all defaults and `autocast("cuda")`, and
-      another of the rest.
-      Files that stop where CUDA is not available, `assert torch.cuda.is_available()`, have chosen: who selects the rule
-      is told.
+    - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
+      of the places for which a device is at hand one hint tells.
+    - Where no device is at hand, it is for those who select the rule: a choice has to be made for the whole program.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -130,8 +127,8 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=site.role in _ASKED or (not device and (needed or insists_on_cuda(self.source.tree))),
-            design=FOR_CUDA if site.role in _MILD else design(self.source, self.code if device else ""),
+            asked=not device,
+            design=design(self.source, self.code, device),
         )
 
     def _message(self, site: Literal, others: bool) -> str:

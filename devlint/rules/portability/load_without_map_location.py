@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from functools import lru_cache
 
@@ -63,9 +64,10 @@ class LoadWithoutMapLocation(Rule):
     - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
       selected, one hint tells of all such places of a run.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory; for weights from a URL: what is published is nearly always saved from the CPU; and where the
-      file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
-      are nowhere, and what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
+      reads it from memory, or has trained what it then loads; for weights from a URL: what is published is nearly
+      always saved from the CPU; and where the file of code never speaks of a state dict, and the result is not used as
+      a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
+      `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -117,7 +119,9 @@ class LoadWithoutMapLocation(Rule):
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
             # a program for CUDA alone finds its GPU again, unless it saved from another one
-            design="" if site.scope.bound or not _CUDA.search(self.source.text) else design(self.source, self.code),
+            design=""
+            if site.scope.bound or not _CUDA.search(self.source.text)
+            else design(self.source, self.code, place),
         )
 
 
@@ -143,9 +147,11 @@ def _uses(source: Source, node: ast.AST) -> set[str]:
 
 
 def _from_here(source: Source, node: ast.AST) -> bool:
-    """Whether the data is the program's own: bytes in memory, or a file that the function has just saved."""
+    """Whether the data is the program's own: bytes in memory, or a file that the function, or its training, saved."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
+    if _first_backward(around(source, node)) < node.lineno:
+        return True
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
@@ -157,6 +163,19 @@ def _from_here(source: Source, node: ast.AST) -> bool:
         return path in _saved(next(holders, None) or around(source, node))
     first = _saved(around(source, node)).get(path)
     return first is not None and first < node.lineno
+
+
+@lru_cache(maxsize=8)
+def _first_backward(body: ast.AST) -> float:
+    """The first row of a function, or of a script but for its functions, where it trains; else infinity."""
+    rows, rest = [math.inf], [*ast.iter_child_nodes(body)]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, ast.Attribute) and node.attr == "backward":
+            rows.append(node.lineno)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            rest += ast.iter_child_nodes(node)
+    return min(rows)
 
 
 @lru_cache(maxsize=8)

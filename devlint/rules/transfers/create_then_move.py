@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from devlint.device import Role
+from devlint.finding import OF_RULE
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
@@ -64,23 +64,23 @@ class CreateThenMove(Rule):
     ```python
     def train(loader, generator, device):
         for images in loader:
-            noise = torch.randn(64, 100).to(device)
-            generator(noise).sum().backward()
+            start = torch.zeros(64, 100).to(device)
+            generator(start).sum().backward()
     ```
 
     ## Use instead
     ```python
     def train(loader, generator, device):
         for images in loader:
-            noise = torch.randn(64, 100, device=device)
-            generator(noise).sum().backward()
+            start = torch.zeros(64, 100, device=device)
+            generator(start).sum().backward()
     ```
 
     ## When it stays silent
     - It happens once, at the top of a script, in its `main` or in a constructor; or the function is compiled with
-      `torch.compile`, which makes it on the device by itself; or random numbers, of which the device draws others from
-      the same seed, go to a device and not to where a tensor is, outside of a module and a loop: then it is a hint for
-      those who select the rule.
+      `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
+      others from the same seed: then it is a hint for those who select the rule.
+    - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
@@ -143,6 +143,7 @@ class CreateThenMove(Rule):
             help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
             asked=self._seldom(site, made),
+            design=OF_RULE.format(self.code),
         )
 
     def _selecting(self, site: IndexCopy) -> Report:
@@ -205,24 +206,14 @@ class CreateThenMove(Rule):
         return sum(name.lineno <= (other.end_lineno or 0) for name in uses) == 1
 
     def _seldom(self, site: Transfer, made: Creation) -> bool:
-        """Whether it happens once in a script, or draws other numbers on the device and does not follow any tensor."""
-        if site.scope.function == "__init__" and not site.repeated:
+        """Whether it happens once in a script, or draws numbers, which are others on the device."""
+        if any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others)):
             return True
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
-        if site.repeated or site.scope.module or site.scope.step:
-            return False
-        drawn = any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others))
-        return site.scope.function in _ONCE or (drawn and not self._follows(site))
-
-    def _follows(self, site: Transfer) -> bool:
-        """Whether it goes to where a tensor is that the function computes with, and not to a device that was chosen."""
-        node = site.target_node
-        if not isinstance(node, ast.Attribute) or node.attr != "device" or not isinstance(node.value, ast.Name):
-            return is_like_another(site) or site.target is None or site.target.role is Role.INPUT
-        parts = (part for outer in walk(around(self.source, site.node)) for part in _of_a_tensor(outer))
-        return any(isinstance(part, ast.Name) and part.id == node.value.id for part in parts)
+        once = site.scope.function in _ONCE and not site.scope.module and not site.scope.step
+        return not site.repeated and (once or site.scope.function == "__init__")
 
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
@@ -249,14 +240,6 @@ class CreateThenMove(Rule):
                 if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
                     return True
         return False
-
-
-def _of_a_tensor(node: ast.AST) -> tuple[ast.expr, ...]:
-    """The parts of a node that are tensors if anything is: operands, what is indexed, what is asked for its shape."""
-    if isinstance(node, ast.BinOp):
-        return node.left, node.right
-    asked = isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("shape", "size"))
-    return (node.value,) if asked and isinstance(node, (ast.Attribute, ast.Subscript)) else ()
 
 
 def _keeps(block: list[ast.stmt], name: str) -> bool:

@@ -26,7 +26,8 @@ class RedundantMove(Rule):
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
     very device: created there, moved there before, or computed from such tensors. Also the round trip
     `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. It is a
-    warning for a round trip and for a module in a loop, and where an audit saw it at every step, else a hint.
+    warning for a round trip and for a module in a loop, and where an audit saw it at every step, else a hint for those
+    who select the rule.
 
     ## Why it matters
     `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
@@ -69,6 +70,7 @@ class RedundantMove(Rule):
     """
 
     code = "DVL201"
+    hints = False
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))

@@ -18,13 +18,13 @@ Run = Callable[..., Result]
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are really checked, in their order; to be cleared between runs."""
     files: list[str] = []
-    original = Analyzer.findings
+    original = Analyzer.considered
 
     def recording(analyzer, data):
         files.append(analyzer.filename)
         return original(analyzer, data)
 
-    monkeypatch.setattr(Analyzer, "findings", recording)
+    monkeypatch.setattr(Analyzer, "considered", recording)
     return files
 
 

@@ -370,16 +370,16 @@ def test_a_name_that_is_no_text_is_checked_each_time(tree, run: Run, checked: li
 
 def test_what_was_found_before_an_interruption_is_kept(tree, run: Run, checked: list[str], monkeypatch) -> None:
     tree({"a.py": BAD, "b.py": BAD})
-    original = Analyzer.findings
+    original = Analyzer.considered
 
     def interrupted(analyzer, data):
         if analyzer.filename == "b.py":
             raise KeyboardInterrupt
         return original(analyzer, data)
 
-    monkeypatch.setattr(Analyzer, "findings", interrupted)
+    monkeypatch.setattr(Analyzer, "considered", interrupted)
     assert run(".").exit_code == 130
-    monkeypatch.setattr(Analyzer, "findings", original)
+    monkeypatch.setattr(Analyzer, "considered", original)
     checked.clear()
     run(".", code=1)
     assert checked == ["b.py"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import function_at, targets_of
+from devlint.rules.code.blocks import function_at, targets_of, way_to
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
@@ -23,6 +23,7 @@ from devlint.rules.placement.operands.meetings import (
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 _TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
 """The kinds of hints that this rule tells."""
@@ -102,12 +103,15 @@ class DeviceMismatch(Rule):
             maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
             place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
             target = beside(other, site.scope) if site.measured is None and len(found) == len(mismatches) else ""
+            help_ = _help(meeting, site)
+            if _decides(self.source, site.node):
+                target, help_ = "", "compare them as a whole, both on one device: `torch.equal(...)`"
             yield Report(
                 f"{_named(stray, site)} {maybe} on {place} but {_whereabouts(other, site)}; {_consequence(other)}",
                 label=_label(site),
                 severity=meeting.severity,
                 steps=meeting.steps,
-                help=_help(meeting, site),
+                help=help_,
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
 
@@ -195,6 +199,12 @@ def _help(meeting: Meeting, site: Forward | Operation) -> str:
         return f"create it there: `{stray.factory}(..., device={target})`"
     named = stray.text.replace(".", "").isidentifier()
     return f"move it first: `{stray.text}.to({target})`" if named else f"move it first, with `.to({target})`"
+
+
+def _decides(source: Source, node: ast.AST) -> bool:
+    """Whether it hangs on a comparison what is done: moved or not, a tensor of many truth values is no answer."""
+    outer = way_to(source, node)[-1:]
+    return isinstance(node, ast.Compare) and any(isinstance(parent, (ast.Assert, ast.If)) for parent, _ in outer)
 
 
 def _fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target: str) -> Fix | None:

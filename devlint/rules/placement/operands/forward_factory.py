@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+from functools import lru_cache
 
 from devlint.device import Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
+    around,
     function_at,
     given,
     keyword_of,
@@ -22,6 +25,7 @@ from devlint.rules.code.edits import as_written, fix_of, in_test, shown, with_ar
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
+from devlint.source.syntax import walk
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
 _WORDS = {
@@ -58,8 +62,9 @@ class ForwardFactoryWithoutDevice(Rule):
     meets an argument of the function, or a parameter or submodule of the module, that nobody here placed. It is a
     warning in the methods of a module and in functions that place other tensors. In plain functions, and where less is
     certain, it is a hint, for those who select this rule by its code: seldom does such code say who calls it with what.
-    So it is in tests, and where what comes of the meeting goes to a device at once, and not to where the argument is,
-    `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
+    So it is in tests, in methods beside the `forward` of modules that have neither parameters nor buffers, of a batch
+    of what is a loader by its name, and where what comes of the meeting goes to a device at once, and not to where the
+    argument is, `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
@@ -111,8 +116,9 @@ class ForwardFactoryWithoutDevice(Rule):
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR and not site.sent:
             raises += ", and the result stays there"
-        # who calls a function that places nothing may have all on the CPU
-        placing = site.scope.module or site.scope.device_aware
+        # who calls a function that places nothing may have all on the CPU, and so may a module with nothing to place
+        layer = site.scope.module and (not site.scope.stateless or site.scope.function == "forward")
+        placing = layer or site.scope.device_aware
         tested = in_test(self.source, site.scope)
         for meeting in meetings(site):
             if meeting.creation is None or (isinstance(site, Forward) and self._is_mask(meeting.creation)):
@@ -127,6 +133,7 @@ class ForwardFactoryWithoutDevice(Rule):
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
             mild = tested or not (placing or meeting.other.device.role is not Role.INPUT)
+            mild = mild or self._is_of_a_loader(site.node, meeting.other)
             yield Report(
                 f"{made} {_party(meeting.other)}; {raises}",
                 node=meeting.creation,
@@ -146,6 +153,11 @@ class ForwardFactoryWithoutDevice(Rule):
                 break
         dtype = keyword_of(made, "dtype") if isinstance(made, ast.Call) else None
         return dtype is not None and ast.unparse(dtype).rpartition(".")[2] == "bool"
+
+    def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
+        """Whether a tensor is where a batch of a loop is, which a loader of the caller's leaves on the CPU."""
+        name = re.match(r"\w+", other.device.text)
+        return name is not None and name[0] in _batches(around(self.source, node))
 
     def _moves_on(self, node: ast.AST, other: Operand) -> bool:
         """Whether the result goes to a device at once, as of what is on the CPU, and not to where ``other`` is."""
@@ -173,6 +185,14 @@ class ForwardFactoryWithoutDevice(Rule):
             stands = told and stands_at(self.source, target, node)
             edits.append(with_arguments(self.source, node, device=target) if stands else None)
         return fix_of(f"Add `device={target}`", *edits)
+
+
+@lru_cache(maxsize=8)
+def _batches(function: ast.AST) -> frozenset[str]:
+    """What a function calls the batches of what is a loader by its name."""
+    loops = (node for node in walk(function) if isinstance(node, (ast.For, ast.AsyncFor)))
+    targets = (loop.target for loop in loops if "loader" in ast.unparse(loop.iter).lower())
+    return frozenset(part.id for target in targets for part in walk(target) if isinstance(part, ast.Name))
 
 
 def _goes(node: ast.AST | None, other: Operand) -> bool:
