@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,9 @@ from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
 from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
 from devlint.source.tree import Source
+
+_PLACES = re.compile(r"cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\(|Trainer\b", re.IGNORECASE)
+"""How code says that something may go elsewhere."""
 
 
 def verdicts(
@@ -78,12 +82,18 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity) -> bool:
     if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
         return True
     # a copy of other people's code is for them to mend; a notebook may be for the machine that it was written on
-    return severity < Severity.ERROR and (is_vendored(name) or (rule.elsewhere and _for_one_machine(source)))
+    few = is_vendored(name) or (rule.elsewhere and _for_one_machine(source))
+    return severity < Severity.ERROR and (few or (rule.accelerated and _stays_on_the_cpu(source)))
 
 
 def _for_one_machine(source: Source) -> bool:
     """Whether a notebook never asks which accelerator there is."""
     return is_notebook(source.filename) and "is_available" not in source.text and "accelerator" not in source.text
+
+
+def _stays_on_the_cpu(source: Source) -> bool:
+    """Whether a file trains its network where it is made: it has the loop, and never names another device."""
+    return "backward(" in source.text and not _PLACES.search(source.text)
 
 
 def _applicable(source: Source, fix: Fix | None) -> Fix | None:

@@ -96,3 +96,13 @@ def test_what_is_shown_is_a_configuration(here: Path) -> None:
     shown = CliRunner().invoke(main, ["check", "--show-settings"]).stdout
     (here / "pyproject.toml").write_text(shown)
     assert CliRunner().invoke(main, ["check", "--show-settings"]).stdout == shown
+
+
+def test_nothing_is_deprecated_yet_in_the_torch_of_a_pin(here: Path) -> None:
+    """Seen in MiniGPT-4: nobody there sees the warning."""
+    (here / "train.py").write_text("import torch\n\nwith torch.cuda.amp.autocast():\n    pass\n")
+    for requirement, told in (("torch==2.0.0", False), ("torch>=2.0", True), ("torch==2.5.1", True)):
+        (here / "requirements.txt").write_text(requirement)
+        report = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json"]).stdout
+        assert bool(json.loads(report)) is told
+        assert len(found()) == 1

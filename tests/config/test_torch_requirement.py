@@ -84,6 +84,8 @@ FILES = {
     "a folder of requirements": ("requirements/base.txt", "torch>=2.0\n", (2, 0)),
     "conda": ("environment.yml", "dependencies:\n  - python=3.8\n  - pytorch=1.9.0\n", (1, 9)),
     "pip in conda": ("environment.yaml", "dependencies:\n  - pip:\n    - torch==1.12.1\n", (1, 12)),
+    "requirement": ("requirement.txt", "torch>1.10.0\n", (1, 10)),
+    "conda's toolkit": ("environment.yml", "dependencies:\n  - pytorch\n  - cudatoolkit=11.3\n", (1, 12)),
     "Pipfile": ("Pipfile", '[packages]\ntorch = "==2.0.1"\n[dev-packages]\npytest = "*"', (2, 0)),
 }  # fmt: skip
 
@@ -201,3 +203,39 @@ def test_where_a_project_speaks_of_its_torch(
     (tmp_path / name).write_text(text)
     found = nearest(str(tmp_path), {})
     assert (found.release if found else None) == release
+
+
+@pytest.mark.parametrize(
+    ("requirement", "pinned"),
+    [
+        ("torch==2.0.0", True),
+        ("torch<=1.13", True),
+        ("torch<2", True),
+        (WHEEL, True),
+        ("torch>=2.0,<2.3", False),
+        ("torch~=2.0", False),
+        ("torch==2.*", False),
+        ("torch>=1.12", False),
+    ],
+)
+def test_what_allows_no_later_torch(tmp_path: Path, requirement: str, pinned: bool) -> None:
+    write(tmp_path, "requirements.txt", requirement)
+    found = declared(str(tmp_path))
+    assert found is not None
+    assert found.pinned is pinned
+
+
+@pytest.mark.parametrize(
+    ("line", "release"),
+    [
+        ("conda install pytorch torchvision cudatoolkit=11.3 -c pytorch", (1, 12)),
+        ("git clone -b v2.1.0 https://code.example/pytorch/pytorch.git", (2, 1)),
+        ("conda install cudatoolkit=11.3", None),
+        ("git clone -b v2.1.0 https://code.example/pytorch/vision.git", None),
+    ],
+)
+def test_how_people_are_told_to_install_it(tmp_path: Path, line: str, release: tuple[int, int] | None) -> None:
+    """Seen in ProteinMPNN and DeepSpeedExamples."""
+    write(tmp_path, "README.md", f"First `{line}`.\n")
+    found = nearest(str(tmp_path), {})
+    assert (found and found.release) == release

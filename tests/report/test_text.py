@@ -163,3 +163,17 @@ def test_the_summary_counts() -> None:
         summary(Report([warning, error, warning, hint], 1200, ["a: no", "b: no"]))
         == "Found 4 problems (1 error, 2 warnings, 1 hint) in 1,200 files. 2 paths could not be checked."
     )
+
+
+def test_what_few_ask_for_is_named_at_the_end() -> None:
+    places = [Span(row, 1, row, 2) for row in range(1, 7)]
+    more = [finding(span, filename="a.py") for span in places]
+    other = Finding("DVL201", "redundant-move", Severity.INFO, "it moves nothing", "b.ipynb", Span(3, 1, 3, 2, 4))
+    lines = [*render(Report([], 2, withheld=[*more, other]))]
+    assert "\n".join(lines).splitlines() == [
+        "No problems in 2 files.",
+        "Left out, since few want it changed (`--extend-select DVL101,DVL201` tells of each):",
+        "  DVL101 device-mismatch: a.py:1, a.py:2, a.py:3 and 3 more",
+        "  DVL201 redundant-move: b.ipynb:cell 4:3",
+    ]
+    assert [*render(Report([], 2, quiet=True, withheld=more))] == []

@@ -432,3 +432,28 @@ def test_the_number_of_a_gpu_is_no_device() -> None:
     assert helps(crop.replace("-1", "device").replace("torch.cuda.current_device()", "device")) == [
         "use `.to(self.device)`"
     ]
+
+
+ARRAYS = """
+def f(faces, other: torch.Tensor):
+    sums = np.zeros((3, 3))
+    {use}
+    return torch.ones(3).cuda() + faces[:, 0].sum() + other[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "device"),
+    [
+        ("sums[faces[:, 0]] = 1", "other"),
+        ("print(np.unique(faces))", "other"),
+        ("print(torch.from_numpy(faces[0]))", "other"),
+        ("sums[faces.shape[0]] = 1", "faces"),
+    ],
+)
+def test_an_array_has_no_device_to_name(use: str, device: str) -> None:
+    """Seen in Pose2Mesh and yolact."""
+    config = Config(rule_layers=(RuleLayer(("DVL601",)),))
+    hinted = ARRAYS.replace("faces,", "faces: torch.Tensor,").format(use=use)
+    (found,) = check_source(HEAD + hinted, config=config)
+    assert f"device={device}.device" in found.help

@@ -76,3 +76,24 @@ def test_the_state_of_a_sampler_is_numbers() -> None:
     text = "import torch\n{0}.load_state_dict(torch.load('state.pt'))\n"
     assert [check_source(text.format(name)) for name in ("sampler", "self.lr_scheduler")] == [[], []]
     assert [finding.code for finding in check_source(text.format("optimizer"))] == ["DVL604"]
+
+
+TRAINED = """
+import torch
+
+def train(model, batches, path):
+    {before}
+    for batch in batches:
+        model(batch).sum().backward()
+    model.load_state_dict(torch.load(path + "/best.pth"))
+
+model.load_state_dict(torch.load("last.pth"))
+"""
+
+
+def test_what_a_function_has_trained_it_finds_where_it_was() -> None:
+    """Seen in Informer: an early stop that goes back to its best checkpoint."""
+    rows = [found.span.row for found in check_source(TRAINED.format(before="pass")) if found.code == "DVL604"]
+    assert rows == [10]
+    resumed = TRAINED.format(before='model.load_state_dict(torch.load("resume.pth"))')
+    assert [found.span.row for found in check_source(resumed) if found.code == "DVL604"] == [5, 10]

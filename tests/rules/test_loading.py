@@ -15,6 +15,7 @@ from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.loading.missing_pin_memory import MissingPinMemory
+from devlint.rules.subsumption import summarized
 from devlint.sites.base import Operand, Scope
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
@@ -258,3 +259,77 @@ for item in loader:
         (finding,) = (one for one in check_source(text.format(default)) if one.code == "DVL304")
         fixes.append(finding.fix is not None)
     assert fixes == [True, False]
+
+
+CHOSEN = """
+from torch.utils.data import DataLoader
+
+def train(model, data, workers, device):
+    if workers > 0:
+        loader = DataLoader(data, num_workers=workers, pin_memory=True)
+    else:
+        loader = DataLoader(data, num_workers=workers)
+    for x in loader:
+        model(x.to(device)).backward()
+"""
+
+
+def test_who_pins_in_the_other_branch_has_chosen() -> None:
+    """Seen in RWKV-LM."""
+    assert [found.code for found in check_source(CHOSEN)] == []
+    left = CHOSEN.replace(", pin_memory=True", "")
+    assert [found.code for found in check_source(left)] == ["DVL301"] * 2
+
+
+STEPS = """
+from torch.utils.data import DataLoader
+
+def run(model, data, device, meter):
+    model.{mode}()
+    for x in DataLoader(data, num_workers=4):
+        y = x.float()
+        loss = model({moved}.to(device))
+        meter.step(loss)
+        {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "moved", "more", "severity"),
+    [
+        # a step is not always an optimizer's: seen in votenet
+        ("eval", "x", "pass", "info"),
+        ("train", "x", "loss.backward()", "warning"),
+        # what is converted first is memory of its own: seen in Informer
+        ("train", "y[:, 1:]", "loss.backward()", ""),
+        ("train", "x[:, 1:]", "loss.backward()", "warning"),
+    ],
+)
+def test_what_pinning_is_worth(mode: str, moved: str, more: str, severity: str) -> None:
+    found = [one for one in check_source(STEPS.format(mode=mode, moved=moved, more=more)) if one.code == "DVL301"]
+    assert [str(one.severity) for one in found] == [severity] * bool(severity)
+
+
+SAMPLES = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Pairs(Dataset):
+    def __getitem__(self, index):
+        x = torch.tensor(self.x[index], device="cuda")
+        y = torch.tensor(self.y[index], device="cuda")
+        return x, y
+
+{loader}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loader", "severity"),
+    [("", "info"), ("DataLoader(Pairs())", "info"), ("DataLoader(Pairs(), num_workers=count)", "warning")],
+)
+def test_what_a_data_set_does_to_a_sample_is_one_finding(loader: str, severity: str) -> None:
+    """Seen in RWKV-LM."""
+    found = [one for one in summarized(check_source(SAMPLES.format(loader=loader))) if one.code == "DVL303"]
+    assert [(one.span.row, str(one.severity)) for one in found] == [(7, severity)]
+    assert [place.span.row for place in found[0].related if place.label == "also here"] == [8]

@@ -559,3 +559,35 @@ scores = np.array(scores)
 """
     assert [f.code for f in check_source(text.format(".item()")) if f.code == "DVL107"] == []
     assert [f.code for f in check_source(text.format("")) if f.code == "DVL107"] == ["DVL107"]
+
+
+def test_what_is_decided_by_a_comparison_needs_more_than_a_move() -> None:
+    """Seen in pytorch-optimizer: moved or not, a tensor of many truth values is no answer."""
+    text = "import torch\n\ndef f(device):\n    a = torch.zeros(3, device=device)\n    b = torch.ones(3)\n    {}\n"
+    helps = []
+    for use in ("assert a == b", "return (a == b).sum()"):
+        (found,) = [each for each in check_source(text.format(use)) if each.code == "DVL101"]
+        helps.append((found.help, found.fix is None))
+    assert helps == [
+        ("compare them as a whole, both on one device: `torch.equal(...)`", True),
+        ("create it there: `torch.ones(..., device=device)`", False),
+    ]
+
+
+BATCHES = """
+import torch
+
+def total({name}, key):
+    limits = torch.ones(3)
+    for batch in {name}:
+        rows = torch.stack([batch[key], batch[key]])
+        same = torch.zeros(3, device=rows.device)
+        print((rows / limits + same).clamp(0, 1))
+"""
+
+
+def test_the_batches_of_a_loader_of_the_callers_are_on_the_cpu() -> None:
+    """Seen in schnetpack."""
+    for name, told in (("loader", []), ("train_dataloader", []), ("parts", ["DVL103"])):
+        found = check_source(BATCHES.format(name=name))
+        assert [each.code for each in found if each.code == "DVL103" and str(each.severity) == "warning"] == told

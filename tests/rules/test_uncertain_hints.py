@@ -235,3 +235,53 @@ def test_what_is_joined_and_moved_at_once_may_be_on_the_host(joined: str, everyb
     assert found == ["warning"] * everybody
     assert ("DVL103", "warning" if everybody else "info") in told(JOINED.format(joined), RuleLayer(("DVL103",)))
     assert told(JOINED.format(joined), RuleLayer(("DVL103",)), name="tests/net.py") == [("DVL103", "info")]
+
+
+@pytest.mark.parametrize(
+    ("text", "everybody"),
+    [
+        ("import tensorflow as tf\nprint 'x'\n", False),
+        ("import torch\nprint 'x'\n", True),
+        # a fragment may be anything
+        ("def f(:\n", True),
+    ],
+)
+def test_what_cannot_be_read_matters_where_it_may_be_torch(text: str, everybody: bool) -> None:
+    """Seen in dgcnn, whose other half is for TensorFlow and Python 2."""
+    assert [code for code, _ in told(text)] == ["DVL900"] * everybody
+    assert [code for code, _ in told(text, RuleLayer(("DVL9",)))] == ["DVL900"]
+
+
+def test_an_index_of_the_cpu_matters_where_the_program_may_run_there() -> None:
+    """Seen in yolact, which needs CUDA throughout."""
+    text = "import torch\n\ndef f(x: torch.Tensor):\n    return torch.zeros(3, device=x.get_device())\n"
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL112",))) == [("DVL112", "warning")]
+    assert ("DVL112", "warning") in told(f"{text}\nthere = torch.cuda.is_available()\n")
+
+
+SCRIPT = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.linear(x) + torch.zeros(2, 3)
+
+def {name}(model, x):
+    model(x).sum().backward()
+"""
+
+
+def test_a_script_that_trains_and_names_no_device_is_for_the_cpu() -> None:
+    """Seen in nlp-tutorial."""
+    text = SCRIPT.format(name="train")
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL103",))) == [("DVL103", "warning")]
+    # what somebody else trains may be anywhere
+    assert told(text.replace(".backward()", "")) == [("DVL103", "warning")]
+    assert told(f"{text}    model.to(x.device)\n") == [("DVL103", "warning")]

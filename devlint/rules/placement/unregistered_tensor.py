@@ -71,6 +71,7 @@ class UnregisteredTensorAttribute(Rule):
     ```
 
     ## When it stays silent
+    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
     - A distribution is made of parameters or buffers, or of numbers, or its attributes are assigned by hand.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
@@ -90,6 +91,7 @@ class UnregisteredTensorAttribute(Rule):
 
     code = "DVL104"
     hints = False
+    accelerated = True
     fixes = (Applicability.UNSAFE,)
     observed = True
 

@@ -149,3 +149,11 @@ def _mishaps(file: Path) -> Iterator[None]:
     moved.write_bytes(data)
     yield
     moved.rename(file)
+
+
+def test_what_few_ask_for_is_named_again(tree, run: Run) -> None:
+    tree({"a.py": "import torch\n\ndef f(x):\n    return x.cuda()\n"})
+    for _ in range(2):
+        assert "DVL601 hardcoded-cuda-call: a.py:4" in same(run, ".")
+    assert same(run, ".", "--output-format", "json").strip() == "[]"
+    assert "few want" not in same(run, ".", "--select", "DVL601", "--exit-zero")

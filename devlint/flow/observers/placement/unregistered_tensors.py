@@ -108,6 +108,9 @@ class UnregisteredTensors(Observer):
         kept = self._find(value) if isinstance(value, Tensor) and value.origin.attribute is not None else None
         if kept is None or not isinstance(value, Tensor) or value.many is False:
             return
+        if value.many is None and isinstance(node, ast.Subscript):
+            # one of its numbers perhaps, which may meet any tensor
+            return
         if value.device.kind is not Kind.CHOICE or value.device == kept.value.device:
             kept.uses.setdefault(node, Step(node, label))
 

@@ -43,6 +43,7 @@ class NumpyOnAccelerator(Rule):
     ```
 
     ## When it stays silent
+    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - The tensor was brought to the CPU before, if only on some path: `.cpu()`, `.to("cpu")`, `.tolist()`, `.item()`.
     - `.numpy(force=True)`, which copies from any device.
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
@@ -63,6 +64,7 @@ class NumpyOnAccelerator(Rule):
 
     code = "DVL107"
     hints = False
+    accelerated = True
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 

@@ -87,6 +87,7 @@ class ForwardFactoryWithoutDevice(Rule):
     ```
 
     ## When it stays silent
+    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
       `.type_as(x)`.
     - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, as an
@@ -109,6 +110,7 @@ class ForwardFactoryWithoutDevice(Rule):
 
     code = "DVL103"
     hints = False
+    accelerated = True
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Forward | Operation | Hint) -> Reports:
