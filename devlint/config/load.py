@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from devlint.config import torch_requirement
+from devlint.config import default_device, torch_requirement
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.config.values import READERS
@@ -105,19 +105,28 @@ class Resolver:
         self._reads = fixed is None if reads is None else reads
         self._configured: dict[str, Config] = {}
         self._required: torch_requirement.Known = {}
+        self._scripts: default_device.Known = {}
+        self._completed: dict[tuple[object, ...], Config] = {}
 
     def differs(self, names: Collection[str]) -> bool:
         """Whether a directory that has files of such names may have a configuration of its own."""
         configured = "pyproject.toml" in names and self._fixed is None
-        return configured or (self._reads and torch_requirement.may_declare(names))
+        scripts = "__init__.py" not in names and any(name.endswith(".py") for name in names)
+        return configured or (self._reads and (scripts or torch_requirement.may_declare(names)))
 
     def at(self, directory: str) -> Config:
         """The configuration for the files of an absolute directory."""
         config = self._fixed or self._nearest(directory)
-        if config.target_torch is not None or not self._reads:
+        if not self._reads:
             return config
-        found = torch_requirement.nearest(directory, self._required)
-        return config if found is None else replace(config, target_torch=found.release, torch_requirement=found)
+        found = None if config.target_torch is not None else torch_requirement.nearest(directory, self._required)
+        scripts = default_device.importers(directory, self._scripts)
+        key = id(config), found, scripts
+        if key not in self._completed:
+            if found is not None:
+                config = replace(config, target_torch=found.release, torch_requirement=found)
+            self._completed[key] = replace(config, default_device=scripts) if scripts else config
+        return self._completed[key]
 
     def _nearest(self, directory: str) -> Config:
         if directory not in self._configured:

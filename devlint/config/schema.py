@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from devlint.config.default_device import Importers
 from devlint.config.torch_requirement import TorchRequirement
 from devlint.finding import Severity
 from devlint.immutable import immutable
@@ -50,6 +51,7 @@ class Config:
     respect_gitignore: bool = True
     target_torch: tuple[int, int] | None = None
     torch_requirement: TorchRequirement | None = None
+    default_device: Importers = ()
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
     baseline: str | None = None

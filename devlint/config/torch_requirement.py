@@ -110,6 +110,9 @@ _TORCH = r"(?i)(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 _TOLD = _TORCH + (
     r"(?:(?:[=>~]=?|:|version)\s*v?([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
 )
+_SAID = r"(?i)(?<![\w.-])(?:py)?torch[`*]*\s+v?([0-2]\.\d+)(?:\.\d+)*(?!\w)"
+_ENVIRONMENT = r"(?i)\b(?:python|cuda|torchvision)\b[`*\s:=]*v?\d"
+"""Beside its version stand others, of what it was run with."""
 _BUILT = r"(?:-b|--branch)[ =]v([0-2]\.\d+)[\d.]*() \S+/pytorch/pytorch\b"
 """How it is fetched, to be built from its source."""
 _PIN = r"^[^>!~^|*]*[=<][^>!~^|*]*$|\.whl"
@@ -257,6 +260,8 @@ def _prose(file: str, data: bytes) -> Iterator[str]:
             yield f"torch>={match[1] or match[2]}"
     for line in text.splitlines():
         yield from _by_toolkit(line)
+        if re.search(_ENVIRONMENT, line):
+            yield from (f"torch>={match[1]}" for match in re.finditer(_SAID, line))
 
 
 def _by_toolkit(words: str) -> Iterator[str]:

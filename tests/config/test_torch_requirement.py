@@ -186,7 +186,9 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     [
         ("README.md", "This codebase has been developed with python 3.7, PyTorch version 1.7.1 and CUDA 10.1.", (1, 7)),
         ("README.md", "- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2", (1, 9)),
-        ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04, PyTorch 1.8 and CUDA 10.1 on a V100.", None),
+        ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04, PyTorch 1.8 and CUDA 10.1 on a V100.", (1, 8)),
+        ("README.md", "- `Python 3.7.10` / `Pytorch 1.9.0` / `torchvision 0.10.0` / `CUDA 11.1`", (1, 9)),
+        ("README.md", "Our PyTorch 1.4 numbers of last year are in the appendix.", None),
         ("README.md", "Needs **PyTorch** 1.9+; with PyTorch 1.4 it is slow.", (1, 9)),
         ("README.md", "PyTorch 3D 0.7, torchvision 0.8, Python 3.7, 1.5 GB", None),
         ("Dockerfile", "FROM pytorch/pytorch:1.9.1-cuda11.1-cudnn8-devel", (1, 9)),
@@ -198,7 +200,7 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
 def test_where_a_project_speaks_of_its_torch(
     tmp_path: Path, name: str, text: str, release: tuple[int, int] | None
 ) -> None:
-    """Seen in RFdiffusion, SOLIDER and bevfusion."""
+    """Seen in RFdiffusion, SOLIDER, bevfusion and rq-vae-transformer."""
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     found = nearest(str(tmp_path), {})

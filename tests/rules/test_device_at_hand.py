@@ -457,3 +457,23 @@ def test_an_array_has_no_device_to_name(use: str, device: str) -> None:
     hinted = ARRAYS.replace("faces,", "faces: torch.Tensor,").format(use=use)
     (found,) = check_source(HEAD + hinted, config=config)
     assert f"device={device}.device" in found.help
+
+
+KEPT = """
+class Average:
+    def __init__(self, model, device{default}):
+        self.model = model
+        self.device = device
+
+    def restore(self, path):
+        self.model.load_state_dict(torch.load(path)["model"], assign=True)
+        return self.model(torch.load("best.pt").to(torch.float16))
+"""
+
+
+@pytest.mark.parametrize(("default", "place"), [("", "self.device"), ("=''", '"cpu"'), ("='cuda'", "self.device")])
+def test_an_empty_name_is_no_device(default: str, place: str) -> None:
+    """Seen in GLIP: `map_location=''` raises."""
+    config = Config(rule_layers=(RuleLayer(("DVL604",)),))
+    helps = {found.help for found in check_source(HEAD + KEPT.format(default=default), config=config)}
+    assert f"add `map_location={place}`" in helps

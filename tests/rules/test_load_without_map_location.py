@@ -97,3 +97,26 @@ def test_what_a_function_has_trained_it_finds_where_it_was() -> None:
     assert rows == [10]
     resumed = TRAINED.format(before='model.load_state_dict(torch.load("resume.pth"))')
     assert [found.span.row for found in check_source(resumed) if found.code == "DVL604"] == [5, 10]
+
+
+WHOLE = """
+import torch
+
+def best(path, x{more}):
+    with open(path, "rb") as stream:
+        net = torch.load(stream)
+    {use}
+    net.load_state_dict({{}})
+    return net(x)
+"""
+
+
+def test_a_whole_network_that_stays_where_it_is_put_has_to_be_moved_too() -> None:
+    """Seen in awd-lstm-lm: on the CPU it would meet batches that are elsewhere."""
+    for use, more, told in (
+        ("net.eval()", "", []),
+        ("net = net.cuda()", "", ["cpu"]),
+        ("net.eval()", ", device", ["device"]),
+    ):
+        found = [one for one in check_source(WHOLE.format(use=use, more=more)) if one.code == "DVL604"]
+        assert [one.help.split("map_location=")[1].split("`")[0].strip('"') for one in found] == told

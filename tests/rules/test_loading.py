@@ -333,3 +333,22 @@ def test_what_a_data_set_does_to_a_sample_is_one_finding(loader: str, severity: 
     found = [one for one in summarized(check_source(SAMPLES.format(loader=loader))) if one.code == "DVL303"]
     assert [(one.span.row, str(one.severity)) for one in found] == [(7, severity)]
     assert [place.span.row for place in found[0].related if place.label == "also here"] == [8]
+
+
+COLLATED = """
+from torch.utils.data import DataLoader
+{imported}
+def train(model, data, size, device):
+    loader = DataLoader(data, num_workers=4, collate_fn={collate})
+    for x in loader:
+        model(x.to(device)).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("collate", "told"), [("BatchCollator(size)", []), ("stacked", ["DVL301"]), ("made.collate", ["DVL301"])]
+)
+def test_an_object_that_makes_batches_makes_a_kind_of_its_own(collate: str, told: list[str]) -> None:
+    """Seen in maskrcnn-benchmark: such batches have no `pin_memory`, and a `.to` that takes a device alone."""
+    text = COLLATED.format(collate=collate, imported="from boxes import BatchCollator, made, stacked\n")
+    assert [one.code for one in check_source(text)] == told

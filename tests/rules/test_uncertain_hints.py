@@ -285,3 +285,30 @@ def test_a_script_that_trains_and_names_no_device_is_for_the_cpu() -> None:
     # what somebody else trains may be anywhere
     assert told(text.replace(".backward()", "")) == [("DVL103", "warning")]
     assert told(f"{text}    model.to(x.device)\n") == [("DVL103", "warning")]
+
+
+def test_cuda_takes_no_device_of_a_tensor_on_the_cpu() -> None:
+    """Seen in vid2vid: `.cuda(x.device)` would raise where `.cuda(x.get_device())` does."""
+    asks = (
+        "import torch\nthere = torch.cuda.is_available()\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    return {}\n"
+    )
+    assert "DVL112" not in [code for code, _ in told(asks.format("y.cuda(x.get_device())"))]
+    assert ("DVL112", "warning") in told(asks.format("y.to(x.get_device())"))
+
+
+LIGHTING = """
+import torch
+{base}
+    def __init__(self, values):
+        {start}self.values = torch.Tensor(values)
+
+    def {name}(self, image):
+        return self.values.type_as(image).clone() + image.{use}
+"""
+
+
+def test_a_transform_may_have_all_on_the_cpu() -> None:
+    """Seen in NVIDIA's semantic-segmentation."""
+    own = LIGHTING.format(base="class Lighting:", start="", name="__call__", use="sum()")
+    assert told(own) == []
+    assert told(own, RuleLayer(("DVL202",))) == [("DVL202", "info")]

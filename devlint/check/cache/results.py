@@ -125,7 +125,11 @@ class Cache:
 def _configured(config: Config) -> str:
     """What a configuration has to do with what is found."""
     root = config.root if config.per_file_ignores else ""
-    torch = config.target_torch, config.pinned_torch
+    torch = (
+        config.target_torch,
+        config.pinned_torch,
+        [(folder, sorted(names)) for folder, names in config.default_device],
+    )
     return repr((config.rule_layers, config.per_file_ignores, root, config.severity, *torch))
 
 

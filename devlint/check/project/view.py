@@ -12,6 +12,7 @@ from devlint.check.project import models
 from devlint.check.project.content import Content, Fingerprint
 from devlint.check.project.project import Project, ProjectFile
 from devlint.check.project.trace import Dependencies, Trace
+from devlint.config.default_device import Importers, is_imported
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program.project import Definition
 from devlint.flow.syntax import nodes
@@ -21,8 +22,11 @@ from devlint.source.tree import Source
 class ProjectView:
     """The project as one file that is checked sees it, with a trace of what was looked at for its sake."""
 
-    def __init__(self, project: Project, filename: str, given: str, catalog: Catalog = BUILT_IN) -> None:
+    def __init__(
+        self, project: Project, filename: str, given: str, catalog: Catalog = BUILT_IN, scripts: Importers = ()
+    ) -> None:
         self.catalog = catalog
+        self.default_is_set = is_imported(os.path.abspath(filename), scripts)
         self.filename = os.path.abspath(filename)
         self._relative = not os.path.isabs(filename)
         self._project = project
@@ -113,4 +117,4 @@ def view_of(target: Target) -> ProjectView:
     _process.tidy()
     catalog = models.catalog(target.config)
     _process.use(catalog)
-    return ProjectView(_process, target.path, target.given, catalog)
+    return ProjectView(_process, target.path, target.given, catalog, target.config.default_device)

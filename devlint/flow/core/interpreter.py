@@ -125,6 +125,8 @@ class Interpreter(ABC):
         self.own_text = text if host is None else ""
         self.imports = Imports(self)
         self.test = test
+        self.default_is_set: bool = host is not None and host.default_is_set
+        """Whether a script that imports the file changes the default device."""
         self.muted = 0 if host is None else 1
         """How many times it is to be quiet; :meth:`mute` changes that."""
         self.finished = host is not None
@@ -185,8 +187,8 @@ class Interpreter(ABC):
 
     @cached_property
     def default_changed(self) -> bool:
-        """Whether the file changes where tensors are made that nobody asks to be anywhere."""
-        return changes_default(self.text_of_file)
+        """Whether the file, or who imports it, changes where tensors are made that nobody asks to be anywhere."""
+        return self.default_is_set or changes_default(self.text_of_file)
 
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""

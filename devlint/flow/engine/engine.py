@@ -82,6 +82,8 @@ class Engine(Interpreter):
         self.kept.append(self._top)
         self.evaluate, self.attribute, self.condition = expressions.evaluate, attribute, conditions.condition
         self.construct = instantiation.construct
+        if project is not None and project.default_is_set:
+            self.default_is_set = True
         if project is not None and foreign is not None:
             self.imports = imports = ProjectImports(self, project.filename, project, Family(self, project, foreign))
             self.index.elsewhere = imports.class_behind

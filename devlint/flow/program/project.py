@@ -187,6 +187,8 @@ class Project(Protocol):
 
     filename: str
     """The name under which that file is known."""
+    default_is_set: bool
+    """Whether a script that imports it changes the default device."""
 
     def find(self, importer: str, path: str, base: bool = False) -> Definition | None:
         """What a dotted name, which begins with dots where it is relative, means in the file ``importer``.

@@ -56,6 +56,8 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
     for text in filter(_DEVICE.fullmatch, devices):
         name, _, rest = text.partition(".")
         held = assigned(source.tree if rest else around(source, node)).get(text, ())
+        if rest and any(isinstance(value, ast.Name) and _lacks_default(source, value) for _, value in held):
+            continue
         if any(called(value).endswith("cuda.current_device") for _, value in held):
             # the number of a GPU, to ask for which raises without CUDA, as what it would replace does
             continue
@@ -66,6 +68,13 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
         if is_bound_at(source, name, node):
             return text
     return ""
+
+
+def _lacks_default(source: Source, name: ast.Name) -> bool:
+    """Whether a name is a parameter that is an empty string unless somebody says otherwise: no device."""
+    arguments = getattr(around(source, name), "args", None)
+    default = defaults_of(arguments).get(name.id) if isinstance(arguments, ast.arguments) else None
+    return isinstance(default, ast.Constant) and default.value == ""
 
 
 def _goes_on_to(source: Source, node: ast.AST, text: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import method_of
 from devlint.rules.code.device_choice import is_for_cuda
 from devlint.sites.devices import DeviceArgument
 
@@ -79,8 +80,9 @@ class InvalidDeviceValue(Rule):
     - Ranks and other numbers, which are indices of the current accelerator.
     - The `device=` of anything but torch's own functions, and `.to(...)` of what is not proven to be a tensor or a
       module.
-    - `x.get_device()` where the code runs only where there is an accelerator, or asks whether it is -1;
-      in files for CUDA alone, which never ask which accelerator there is, it is for those who select the rule.
+    - `x.get_device()` as what `.cuda()` is given, where the code runs only where there is an accelerator, or where it
+      asks whether it is -1; in files for CUDA alone, which never ask which accelerator there is, it is for those who
+      select the rule.
 
     ## Fix safety
     Safe: `x.get_device()` becomes `x.device`, a device for `device_type` gets `.type`, `True` for a device becomes
@@ -99,7 +101,8 @@ class InvalidDeviceValue(Rule):
 
     def judge(self, site: DeviceArgument) -> Reports:
         """A report for each argument that is no device."""
-        if site.problem == "index" and site.scope.guarded:
+        # `.cuda()` takes no other device, so that the CPU is no question there
+        if site.problem == "index" and (site.scope.guarded or method_of(site.call) == "cuda"):
             return
         function = edits.short(self.source.segment(site.call.func), "the constructor")
         # under another name, what that holds

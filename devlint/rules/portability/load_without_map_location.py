@@ -21,6 +21,7 @@ from devlint.source.tree import Source
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "parameters"})
 """What is done with a network or a tensor of any device, and not with what else a file may hold."""
 
+_OF_NETWORKS = frozenset({"()", "eval", "train", "parameters"})
 _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 """Items of a checkpoint that hold no tensors."""
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
@@ -64,10 +65,10 @@ class LoadWithoutMapLocation(Rule):
     - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
       selected, one hint tells of all such places of a run.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory, or has trained what it then loads; for weights from a URL: what is published is nearly
-      always saved from the CPU; and where the file of code never speaks of a state dict, and the result is not used as
-      a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
-      `torch.load(file).numpy()`, was saved from the CPU.
+      reads it from memory, or has trained what it then loads; for a whole network that stays where it is put, if no
+      device is at hand; for weights from a URL: what is published is nearly always saved from the CPU; and where the
+      file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
+      are nowhere, and what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -109,12 +110,14 @@ class LoadWithoutMapLocation(Rule):
             if FROM_NUMPY in used:
                 return
             mild = not used & _USES
+        # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
+        whole = not (state or device) and used.isdisjoint(TO_DEVICE) and not used.isdisjoint(_OF_NETWORKS)
         safe = state and _only_restored(self.source, site.node)
         placed = edits.with_arguments(self.source, site.node, map_location=place)
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
-            severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,
+            severity=Severity.INFO if mild or whole or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),

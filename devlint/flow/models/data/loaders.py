@@ -252,6 +252,9 @@ def _is_own(frame: Frame, node: ast.expr) -> bool:
     if isinstance(value, (Function, Instance)) or (isinstance(value, Stateful) and value.path == PARTIAL):
         return True
     named = names.called(node) or names.dotted(node)
+    if isinstance(node, ast.Call) and names.is_class(named):
+        # an object that makes batches of a kind of its own
+        return True
     path = value.path if isinstance(value, Named) else frame.interpreter.index.resolve(named)
     if isinstance(node, ast.Lambda) or ("." in path and frame.interpreter.imports.parameters(path)):
         return True

@@ -63,7 +63,7 @@ class DeviceMisuse(Observer):
         """A module is called, or a constructor that makes tensors of the CPU: ``torch.FloatTensor(device=...)``."""
         if path in MODULES:
             _argument(frame, call, call.node.func, path, "call")
-        elif "device" in call.keywords and is_legacy(path):
+        elif "device" in call.keywords and is_legacy(path) and not frame.interpreter.default_is_set:
             value = call.keywords["device"]
             place = named_place(value)
             if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
