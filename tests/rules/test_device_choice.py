@@ -104,8 +104,10 @@ def test_who_follows_a_tensor_need_not_ask_where_it_is() -> None:
     )
     # what else hangs on it may be a kernel for CUDA alone
     more = text + "        kernel(x, y)\n"
-    assert [each.code for each in found(more)] == []
-    assert [each.code for each in found(more, None, SELECTED)] == ["DVL601"]
+    other = text.replace("if x.is_cuda:", "if not x.is_cuda:\n        host(x, y)\n    else:") + "        kernel(x, y)\n"
+    for kernels in (more, other):
+        assert [each.code for each in found(kernels)] == []
+        assert [each.code for each in found(kernels, None, SELECTED)] == ["DVL601"]
 
 
 @pytest.mark.parametrize(
@@ -147,3 +149,10 @@ def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:
 def test_a_file_that_names_no_device_may_load_anywhere() -> None:
     (finding,) = found(HEAD + "def f(model, path):\n    model.load_state_dict(torch.load(path))\n")
     assert (finding.code, str(finding.severity)) == ("DVL604", "warning")
+
+
+def test_a_module_has_no_device_of_its_own() -> None:
+    """Seen in FastPhotoStyle, whose network has a property `is_cuda`."""
+    text = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        y = torch.eye(3)\n"
+    text += "        if self.is_cuda:\n            y = y.cuda()\n        return y\n"
+    assert not any("self.device" in each.help for each in found(text, None, SELECTED))

@@ -120,3 +120,12 @@ def test_a_whole_network_that_stays_where_it_is_put_has_to_be_moved_too() -> Non
     ):
         found = [one for one in check_source(WHOLE.format(use=use, more=more)) if one.code == "DVL604"]
         assert [one.help.split("map_location=")[1].split("`")[0].strip('"') for one in found] == told
+
+
+def test_what_a_function_saves_it_finds_where_it_was_however_it_is_opened() -> None:
+    """Seen in DeOldify: an object that frees its memory by way of a file."""
+    text = "import torch\n\ndef purge(net, file):\n    torch.save(net, {})\n    return torch.load({}).half()\n"
+    for saved in ("file", "open(file, 'wb')"):
+        for loaded in ("file", "open(file, 'rb')"):
+            assert check_source(text.format(saved, loaded)) == []
+    assert [found.code for found in check_source(text.format("open(other, 'wb')", "file"))] == ["DVL604"]

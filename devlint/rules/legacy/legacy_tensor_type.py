@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
 from devlint.flow.catalog.concepts import VARIABLE
@@ -28,6 +29,8 @@ _NEW_TENSORS = frozenset(
 """Functions whose results hang on no graph, as they are called in old code."""
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+_BEFORE = re.compile(r"\bloss\w*\.data\[0\]")
+"""How a number was read from a loss before torch 0.4, which raises since 0.5."""
 
 
 class LegacyCudaTensorType(DeprecatedName):
@@ -146,6 +149,8 @@ class LegacyCudaTensorType(DeprecatedName):
                 node=volatile,
                 label="without effect",
                 help="compute under `with torch.no_grad():`",
+                # such code has never run on a torch that lacks it, and what it needs instead was not there
+                asked=_BEFORE.search(self.source.text) is not None,
             )
         return Report(
             f"`{spelled}` makes a plain tensor since torch 0.4, detached from the graph of what it is given",

@@ -100,7 +100,8 @@ class HardcodedCudaCall(Rule):
         lambdas = (outer for outer, inner in way if isinstance(outer, ast.keyword) and isinstance(inner, ast.Lambda))
         if any(keyword.arg == "map_location" for keyword in lambdas):
             told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
-            yield Report(_bound_to_cuda(site, True), "CUDA only", there, help=told)
+            # which takes the code to one, and the number of a GPU is none
+            yield Report(_bound_to_cuda(site, True), "CUDA only", there, help=told, asked=True)
         elif site.empty:
             message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
             # who has CUDA loses nothing by it
@@ -146,7 +147,7 @@ class HardcodedCudaCall(Rule):
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=not instead or (there is not None and _beside(way) != "" and asking is None),
+            asked=not instead or (asking is None and _asks_where_it_is(way)),
             covers=("DVL203",) if at_once else (),
             design=design(self.source, self.code, instead),
         )
@@ -218,8 +219,15 @@ def _beside(way: Way) -> str:
         asked = outer.test if isinstance(outer, ast.If) and inner in outer.body else None
         if isinstance(asked, ast.Attribute) and asked.attr == "is_cuda" and isinstance(asked.value, ast.Name):
             name = asked.value.id
-            return f"{name}.device" if name not in stores(outer) else ""
+            # a module has no device of its own
+            return f"{name}.device" if name != "self" and name not in stores(outer) else ""
     return ""
+
+
+def _asks_where_it_is(way: Way) -> bool:
+    """Whether what is done hangs on a question that may be there for kernels of CUDA alone: ``if x.is_cuda:``."""
+    asked = (outer.test for outer, inner in way if isinstance(outer, ast.If) and inner is not outer.test)
+    return any(isinstance(part, ast.Attribute) and part.attr == "is_cuda" for test in asked for part in walk(test))
 
 
 def _only_asks(way: Way) -> ast.If | None:

@@ -158,7 +158,7 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
-    path = ast.dump(file)
+    path = ast.dump(_path_of(file))
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
@@ -187,9 +187,15 @@ def _saved(body: ast.AST) -> dict[str, int]:
     rows: dict[str, int] = {}
     for call in ast.walk(body):
         if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith("save"):
-            to = ast.dump(call.args[1])
+            to = ast.dump(_path_of(call.args[1]))
             rows[to] = min(call.lineno, rows.get(to, call.lineno))
     return rows
+
+
+def _path_of(file: ast.expr) -> ast.expr:
+    """The path of a file that is opened in the call."""
+    opened = isinstance(file, ast.Call) and ast.unparse(file.func) == "open" and file.args
+    return file.args[0] if isinstance(file, ast.Call) and opened else file
 
 
 def _only_restored(source: Source, call: ast.AST) -> bool:
