@@ -174,6 +174,7 @@ class Finding:
     it is only for those who select the rule themselves.  ``evidence`` is what a run says of it, if one was asked.
     Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one, and so are those of one
     ``design`` in all files; those of the rules that it ``covers`` have nothing to add about the same place.
+    ``selected`` says that somebody has asked for its rule.
     """
 
     code: str
@@ -192,6 +193,7 @@ class Finding:
     cause: str = field(default="", compare=False, repr=False)
     design: str = field(default="", compare=False, repr=False)
     covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    selected: bool = field(default=False, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

@@ -96,6 +96,8 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     result.withheld = replace(filters, baseline=None).new(result.withheld)
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
+    elif not contents:
+        _leave_out_dead_code(result)
     result.findings = summarized(result.findings)
     if not show(options, config, result, contents, known) or result.errors or result.unfixed:
         return EXIT_FAILED
@@ -104,6 +106,18 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _leave_out_dead_code(result: Result) -> None:
+    """Who has not selected a rule is not told of what it says of code that nothing uses."""
+    told = [finding for finding in result.findings if not finding.selected]
+    if told:
+        from devlint.check.filters.dead_code import dead
+
+        gone = dead(told)
+        result.withheld += gone
+        left_out = set(map(id, gone))
+        result.findings = [finding for finding in result.findings if id(finding) not in left_out]
 
 
 def _task(options: Options, filters: Filters) -> Task | None:

@@ -34,7 +34,7 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
     if finding.asked:
         return replace(finding, label="", related=(), help="", fix=None)
     if finding.code in wanted:
-        return replace(finding, design="")
+        return replace(finding, design="", selected=True)
     if finding.design:
         return replace(finding, severity=Severity.INFO)
     return finding if finding.severity > Severity.INFO else replace(finding, design=OF_RULE.format(finding.code))

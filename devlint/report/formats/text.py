@@ -62,7 +62,7 @@ def summary(report: Report) -> str:
 def withheld(report: Report) -> str:
     """The rules whose findings are for those alone who ask for them, with some places; empty if there are none."""
     found: dict[tuple[str, str], list[str]] = {}
-    for finding in report.withheld:
+    for finding in sorted(report.withheld, key=lambda finding: finding.sort_key):
         place = f"{named(finding.filename, finding.span.cell)}:{finding.span.row}"
         found.setdefault((finding.code, finding.name), []).append(place)
     if not found:

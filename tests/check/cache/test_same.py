@@ -79,7 +79,7 @@ def test_what_narrows_a_report(run: Run, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_what_changed_since_a_revision(run: Run, tree, checked: list[str]) -> None:
     code = "import torch\n\n\ndef go(x: torch.Tensor):\n    x.cuda()\n"
-    tree({"a.py": code, "b.py": code, ".gitignore": ".devlint_cache\n"})
+    tree({"a.py": code, "b.py": code, "run.sh": "go more\n", ".gitignore": ".devlint_cache\n"})
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "--quiet"], ["add", "-A"], ["commit", "--quiet", "-m", "x"]):
         subprocess.run(["git", *identity, *command], check=True, timeout=60)

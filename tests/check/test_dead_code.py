@@ -1,0 +1,94 @@
+"""What is said of code that nothing uses is for those who select the rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from devlint.check.filters.dead_code import dead
+from devlint.cli import main
+from devlint.finding import Context, Finding, Severity, Span
+
+LOSS = """\
+import torch
+from torch import nn
+
+
+class Margin(nn.Module):
+    def forward(self, x):
+        return super(Margin, self).forward(x) + x.clamp(0, 1) * torch.zeros(2, 3)
+
+
+def load(net, path):
+    net.load_state_dict(torch.load(path))
+"""
+USED = "from loss import Margin, load\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in which `train.py` uses all of `loss.py`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("# A project\n")
+    (tmp_path / "loss.py").write_text(LOSS)
+    (tmp_path / "train.py").write_text(USED)
+    return tmp_path
+
+
+def found(*options: str) -> list[str]:
+    result = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json", *options])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return [one["code"] for one in json.loads(result.stdout)]
+
+
+def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
+    """Seen in faster-rcnn.pytorch: a module of a paper of which nothing is left but itself."""
+    assert found(".") == found("loss.py") == ["DVL103", "DVL604"]
+    (root / "train.py").write_text(USED.replace("Margin, ", ""))
+    # the class names itself, as code for Python 2 does
+    assert found(".") == found("loss.py") == ["DVL604"]
+    assert found("--select", "DVL1", ".") == ["DVL103"]
+    report = CliRunner().invoke(main, ["check", "--no-cache", "."]).stdout
+    assert "  DVL103 forward-factory-without-device: loss.py:7" in report
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.yaml", "loss: Margin\n"),
+        ("README.md", "# A project\n`Margin` is best.\n"),
+        ("train.py", "import models, load\nnet = models.__dict__[name]()\n"),
+        ("train.py", "from loss import load\nfrom importlib import import_module\nnet = import_module(name)\n"),
+        ("setup.py", "from setuptools import setup\nsetup(packages=['loss'])\n"),
+        ("pyproject.toml", "[project]\nname = 'loss'\n"),
+        ("loss.py", LOSS.replace("class Margin", "@register\nclass Margin")),
+        ("loss.py", f"{LOSS}\nDEFAULT = Margin()\n"),
+    ],
+)
+def test_what_may_be_used_counts_as_used(root: Path, name: str, text: str) -> None:
+    (root / "train.py").write_text("from loss import load\n")
+    assert "DVL103" not in found(".")
+    (root / name).write_text(text)
+    assert "DVL103" in found(".")
+
+
+def test_an_error_is_told_of_and_so_is_what_nobody_can_know(root: Path) -> None:
+    (root / "train.py").write_text("from loss import load\n")
+    discarded = "\n\ndef unused(x: torch.Tensor, device):\n    x.to(device)\n    return x\n"
+    (root / "loss.py").write_text(LOSS + discarded)
+    assert found(".") == ["DVL604", "DVL102"]
+    (root / "README.md").unlink()
+    # where the project begins, and what else may use it, is not known
+    assert found(".") == ["DVL103", "DVL604", "DVL102"]
+
+
+def test_tests_are_used_by_who_runs_them(root: Path) -> None:
+    span, around = Span(4, 1, 4, 2), Context("check_sum", "check_sum()", (4, 4))
+    for name, told in (("test_sums.py", []), ("sums.py", ["sums.py"])):
+        (root / name).write_text("import torch\n\n\ndef check_sum():\n    pass\n")
+        one = Finding("DVL604", "load-without-map-location", Severity.WARNING, "", name, span, context=around)
+        assert [finding.filename for finding in dead([one])] == told
+        (root / name).unlink()
