@@ -156,3 +156,35 @@ def test_a_module_has_no_device_of_its_own() -> None:
     text = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        y = torch.eye(3)\n"
     text += "        if self.is_cuda:\n            y = y.cuda()\n        return y\n"
     assert not any("self.device" in each.help for each in found(text, None, SELECTED))
+
+
+NUMBERED = (
+    HEAD
+    + """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", {option})
+args = parser.parse_args()
+
+def f(parts, device_ids, x):
+    print(torch.cuda.is_available())
+    x = x.cuda(args.device)
+    return [part.cuda(device) for part, device in zip(parts, {ids})]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("option", "ids", "told"),
+    [
+        # seen in flops-counter.pytorch and in DANet
+        ("type=int, default=0", "device_ids", []),
+        ("default=0", "range(3)", []),
+        ("default='cuda'", "device_ids", ["args.device"]),
+        ("type=int", "places", ["device"]),
+    ],
+)
+def test_a_number_is_no_device_whatever_it_is_called(option: str, ids: str, told: list[str]) -> None:
+    helps = [each.help for each in found(NUMBERED.format(option=option, ids=ids)) if each.code == "DVL601"]
+    assert helps == [f"use `.to({text})`" for text in told]

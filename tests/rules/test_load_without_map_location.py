@@ -129,3 +129,11 @@ def test_what_a_function_saves_it_finds_where_it_was_however_it_is_opened() -> N
         for loaded in ("file", "open(file, 'rb')"):
             assert check_source(text.format(saved, loaded)) == []
     assert [found.code for found in check_source(text.format("open(other, 'wb')", "file"))] == ["DVL604"]
+
+
+def test_what_a_file_saves_from_the_cpu_it_loads_anywhere() -> None:
+    """Seen in vid2vid and the CycleGANs."""
+    text = "import torch\n\ndef save(net, p):\n    torch.save(net{}.state_dict(), p)\n"
+    text += "\ndef load(net, p):\n    net.load_state_dict(torch.load(p))\n"
+    assert check_source(text.format(".cpu()")) == []
+    assert [found.code for found in check_source(text.format(""))] == ["DVL604"]

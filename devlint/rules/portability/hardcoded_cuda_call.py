@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from devlint.device import Kind, Role
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, assigned, function_at, stores, way_to
+from devlint.rules.code.blocks import Way, around, assigned, function_at, keyword_of, method_of, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.device_choice import design, device_choice, knows_others, since
 from devlint.rules.code.lazy import cst
@@ -21,6 +22,8 @@ from devlint.source.syntax import walk
 
 _NUMBER = r"(?i)(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z"
 """What is the number of a GPU by its name."""
+_IDS = re.compile(r"(?:device|gpu)_?ids\b|\bgpus\b|\brange\(")
+"""What has the numbers of GPUs."""
 _FACTS = (Kind.ACCELERATOR, Kind.CPU)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -104,9 +107,9 @@ class HardcodedCudaCall(Rule):
             yield Report(_bound_to_cuda(site, True), "CUDA only", there, help=told, asked=True)
         elif site.empty:
             message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
-            # who has CUDA loses nothing by it
+            # who has CUDA loses nothing by it, and a weight may be added some day
             help_ = "leave `.cuda()` out"
-            yield Report(message, "does nothing", Severity.INFO, help=help_, asked=there is not None)
+            yield Report(message, "does nothing", Severity.INFO, help=help_, asked=True)
         else:
             yield from self._bound(site, way)
 
@@ -180,6 +183,7 @@ class HardcodedCudaCall(Rule):
         asked = (part for part in walk(around(self.source, site.node)) if isinstance(part, ast.Compare))
         number = any(isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == text for part in asked)
         number = number or any(map(_is_number, (value for _, value in assigned(self.source.tree).get(text, ()))))
+        number = number or re.sub(r".*(?=\.)", "", text) in _numbers(self.source.tree)
         device = proven or text.rpartition(".")[2].lower().endswith("device")
         return (text, proven) if device and not number else ("", False)
 
@@ -190,6 +194,21 @@ class HardcodedCudaCall(Rule):
         function = function_at(self.source, site.node)
         lines = [self.source.segment(function)] if function is not None else self.source.lines
         return site.scope.guarded and any(map(OTHER_BACKENDS.search, lines))
+
+
+@lru_cache(maxsize=8)
+def _numbers(tree: ast.AST) -> frozenset[str]:
+    """What a file takes for the number of a GPU: ``.option`` if that is a whole number, and the names of such loops."""
+    found: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Call) and method_of(node) in ("add_argument", "option"):
+            kind, default = keyword_of(node, "type"), keyword_of(node, "default")
+            names = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            if (isinstance(kind, ast.Name) and kind.id == "int") or (default is not None and _is_number(default)):
+                found.update("." + name.lstrip("-").replace("-", "_") for name in names)
+        elif isinstance(node, (ast.For, ast.comprehension)) and _IDS.search(ast.unparse(node.iter)):
+            found.update(part.id for part in walk(node.target) if isinstance(part, ast.Name))
+    return frozenset(found)
 
 
 def _is_number(value: ast.expr) -> bool:

@@ -65,10 +65,11 @@ class LoadWithoutMapLocation(Rule):
     - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
       selected, one hint tells of all such places of a run.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory, or has trained what it then loads; for a whole network that stays where it is put, if no
-      device is at hand; for weights from a URL: what is published is nearly always saved from the CPU; and where the
-      file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
-      are nowhere, and what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
+      reads it from memory, or has trained what it then loads; where the file saves from the CPU alone; for a whole
+      network that stays where it is put, if no device is at hand; for weights from a URL: what is published is nearly
+      always saved from the CPU; and where the file of code never speaks of a state dict, and the result is not used as
+      a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
+      `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -150,10 +151,10 @@ def _uses(source: Source, node: ast.AST) -> set[str]:
 
 
 def _from_here(source: Source, node: ast.AST) -> bool:
-    """Whether the data is the program's own: bytes in memory, or a file that the function, or its training, saved."""
+    """Whether the data is the program's own: from memory, saved or trained in the function, saved from the CPU."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
-    if _first_backward(around(source, node)) < node.lineno:
+    if _first_backward(around(source, node)) < node.lineno or _saves_from_cpu(source.tree):
         return True
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
@@ -179,6 +180,14 @@ def _first_backward(body: ast.AST) -> float:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             rest += ast.iter_child_nodes(node)
     return min(rows)
+
+
+@lru_cache(maxsize=8)
+def _saves_from_cpu(tree: ast.AST) -> bool:
+    """Whether a file copies to the CPU all that it saves: ``torch.save(net.cpu().state_dict(), path)``."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    saved = [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "torch.save"]
+    return bool(saved) and all(".cpu()" in text for text in saved)
 
 
 @lru_cache(maxsize=8)
