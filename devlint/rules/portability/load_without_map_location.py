@@ -186,7 +186,7 @@ def _first_backward(body: ast.AST) -> float:
 def _saves_from_cpu(tree: ast.AST) -> bool:
     """Whether a file copies to the CPU all that it saves: ``torch.save(net.cpu().state_dict(), path)``."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
-    saved = [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "torch.save"]
+    saved = [ast.unparse(call.args[0]) for call in calls if method_of(call) == "save" and len(call.args) > 1]
     return bool(saved) and all(".cpu()" in text for text in saved)
 
 
