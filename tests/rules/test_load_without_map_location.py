@@ -137,3 +137,11 @@ def test_what_a_file_saves_from_the_cpu_it_loads_anywhere() -> None:
     text += "\ndef load(net, p):\n    net.load_state_dict(torch.load(p))\n"
     assert check_source(text.format(".cpu()")) == []
     assert [found.code for found in check_source(text.format(""))] == ["DVL604"]
+
+
+def test_what_had_the_name_before_was_moved_by_itself() -> None:
+    """Seen in awd-lstm-lm: the best network replaces the one that was trained on the GPU."""
+    text = "import torch\n\nnet = make()\n{}net.cuda()\n{}print(net.eval()(x), {{}})\nnet.load_state_dict({{}})\n"
+    load = "net = torch.load('best.pt')\n"
+    for order, told in ((("", load), []), ((load, ""), ["DVL604"])):
+        assert [one.code for one in check_source(text.format(*order)) if one.code == "DVL604"] == told

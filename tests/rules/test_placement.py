@@ -591,3 +591,30 @@ def test_the_batches_of_a_loader_of_the_callers_are_on_the_cpu() -> None:
     for name, told in (("loader", []), ("train_dataloader", []), ("parts", ["DVL103"])):
         found = check_source(BATCHES.format(name=name))
         assert [each.code for each in found if each.code == "DVL103" and str(each.severity) == "warning"] == told
+
+
+OLD_LOSS = """
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1).cuda()
+
+def train(x, net, criterion):
+    loss = 0
+    for part in x:
+        loss += criterion(net(part), part)
+    {back}
+    return loss.data[0] / 3
+
+points = []
+for epoch in range(3):
+    points.append(train(torch.ones(3, 3).cuda(), net, nn.NLLLoss()))
+plt.plot(points)
+"""
+
+
+def test_the_first_item_of_what_goes_backward_is_a_number() -> None:
+    """Seen in practical-pytorch: until torch 0.4, losses were read so."""
+    for back, told in (("loss.backward()", []), ("loss.backward(x)", ["DVL107"])):
+        assert [f.code for f in check_source(OLD_LOSS.format(back=back)) if f.code == "DVL107"] == told

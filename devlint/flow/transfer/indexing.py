@@ -51,7 +51,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         at = position.value if isinstance(position, Const) else None
         return base.at(at) if isinstance(at, int) and at >= 0 else replace(base, part=True, parts=())
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
-        if as_tensor(base).many is False and isinstance(node.slice, ast.Constant) and node.slice.value == 0:
+        if isinstance(node.slice, ast.Constant) and node.slice.value == 0 and _is_number(frame, node.value, base):
             # `loss.data[0]`: a number until torch 0.4, and an error since
             return UNKNOWN
         return _tensor_item(frame, node, as_tensor(base))
@@ -121,6 +121,14 @@ def _keys(frame: Frame, index: ast.expr) -> list[object] | None:
             listed = node.iter.elts if isinstance(node.iter, (ast.List, ast.Tuple)) else []
             return [item.value for item in listed if isinstance(item, ast.Constant)] or None
     return None
+
+
+def _is_number(frame: Frame, node: ast.expr, value: Value) -> bool:
+    """Whether a tensor surely has no dimensions, as what goes backward has: ``loss.data`` of ``loss.backward()``."""
+    if as_tensor(value).many is not None:
+        return as_tensor(value).many is False
+    loss = names.dotted(node.value) if isinstance(node, ast.Attribute) and node.attr == "data" else ""
+    return bool(loss) and f"{loss}.backward()" in frame.interpreter.text_of_file
 
 
 def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:

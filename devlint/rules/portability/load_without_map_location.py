@@ -112,7 +112,8 @@ class LoadWithoutMapLocation(Rule):
                 return
             mild = not used & _USES
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
-        whole = not (state or device) and used.isdisjoint(TO_DEVICE) and not used.isdisjoint(_OF_NETWORKS)
+        whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
+        whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
         safe = state and _only_restored(self.source, site.node)
         placed = edits.with_arguments(self.source, site.node, map_location=place)
         yield Report(
@@ -129,8 +130,11 @@ class LoadWithoutMapLocation(Rule):
         )
 
 
-def _uses(source: Source, node: ast.AST) -> set[str]:
-    """What the function does with the result of a call: the methods that it calls, and what it hands it to."""
+def _uses(source: Source, node: ast.AST, later: bool = False) -> set[str]:
+    """What the function does with the result of a call: the methods that it calls, and what it hands it to.
+
+    What it did with what had that name before does not count if only what comes ``later`` does.
+    """
     names = _names_of(source, node)
 
     def is_it(part: ast.AST) -> bool:
@@ -138,7 +142,7 @@ def _uses(source: Source, node: ast.AST) -> set[str]:
 
     used: set[str] = set()
     for call in ast.walk(around(source, node)):
-        if not isinstance(call, ast.Call):
+        if not isinstance(call, ast.Call) or (later and call.lineno < getattr(node, "lineno", 0)):
             continue
         if is_it(call.func):
             used.add("()")
