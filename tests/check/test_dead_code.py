@@ -60,7 +60,7 @@ def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
     [
         ("config.yaml", "loss: Margin\n"),
         ("README.md", "# A project\n`Margin` is best.\n"),
-        ("train.py", "import models, load\nnet = models.__dict__[name]()\n"),
+        ("train.py", "import loss as zoo, load\nnet = zoo.__dict__[name]()\n"),
         ("train.py", "from loss import load\nfrom importlib import import_module\nnet = import_module(name)\n"),
         ("setup.py", "from setuptools import setup\nsetup(packages=['loss'])\n"),
         ("pyproject.toml", "[project]\nname = 'loss'\n"),
@@ -73,6 +73,68 @@ def test_what_may_be_used_counts_as_used(root: Path, name: str, text: str) -> No
     assert "DVL103" not in found(".")
     (root / name).write_text(text)
     assert "DVL103" in found(".")
+
+
+NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def restore(self, path):
+        self.load_state_dict(torch.load(path))
+
+
+def build(path):
+    net = Net()
+    net.load_state_dict(torch.load(path))
+    return net
+
+
+def small():
+    return build("small.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("from net import Net, small\nsmall()\nnet.restore(path)\n", [7, 12]),
+        # what only dead code calls is dead
+        ("from net import Net\nnet.restore(path)\n", [7]),
+        ("from net import *\nsmall()\n", [12]),
+        # another file's own function of that name is another one
+        ("import net\nbuild = net.build\n\n\ndef small():\n    pass\n\n\nsmall()\nnet.Net().restore(path)\n", [7, 12]),
+        ("def build():\n    pass\n\n\ndef small():\n    pass\n\n\nsmall(build())\n", []),
+        # an architecture that is looked up in a library is none of the project's
+        ("import torchvision.models as models\nmodels.__dict__[arch]()\n", []),
+        ("import net\nnet.__dict__[arch]()\n", [7, 12]),
+    ],
+)
+def test_methods_and_what_only_the_dead_call_are_dead(root: Path, text: str, told: list[int]) -> None:
+    (root / "net.py").write_text(NET)
+    (root / "loss.py").unlink()
+    (root / "train.py").write_text(text)
+    result = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json", "net.py"])
+    assert [one["location"]["row"] for one in json.loads(result.stdout)] == told
+
+
+def test_what_a_class_derived_from_a_library_s_calls_is_not_known(root: Path) -> None:
+    (root / "train.py").write_text("from net import Net\n")
+    for base, told in (("nn.Module", []), ("Base", []), ("lightning.LightningModule", ["DVL604"])):
+        text = NET.partition("def build")[0].replace("nn.Module", base)
+        (root / "net.py").write_text(
+            text.replace("\n\n\nclass Net", "\n\n\nclass Base(nn.Module):\n    pass\n\n\nclass Net")
+        )
+        assert found("net.py") == told
+
+
+def test_what_a_module_offers_is_used_where_somebody_takes_it(root: Path) -> None:
+    (root / "train.py").write_text("from net import *\n")
+    (root / "net.py").write_text(f"{NET}\n\n__all__ = [\n    'build',\n    'small',\n]\n")
+    assert found("net.py") == []
+    (root / "train.py").write_text("from net import small\n")
+    assert found("net.py") == ["DVL604"]
 
 
 def test_an_error_is_told_of_and_so_is_what_nobody_can_know(root: Path) -> None:

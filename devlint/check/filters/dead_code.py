@@ -1,11 +1,12 @@
-"""Dead code: definitions at the top level of a file that no other word of their project names."""
+"""Dead code: functions, classes and methods that no other word of their project names."""
 
 from __future__ import annotations
 
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from devlint.finding import Finding, Severity
 from devlint.source.file_kinds import is_of_tests
@@ -22,10 +23,19 @@ _PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
 _PUBLISHED = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
 """What says that others install the project, and use what it does not use itself."""
 _BY_NAME = re.compile(
-    rb"__dict__\[|(?:globals|locals)\(\)\[|import_module\(|\bFire\("
-    rb"|getattr\(\w+, *(?:args|opt|cfg|config|FLAGS|params|hparams)\b"
+    rb"(?:\b(\w+)\.)?__dict__\[|(?:globals|locals)\(\)\[|import_module\(|\bFire\("
+    rb"|getattr\((\w+), *(?:args|opt|cfg|config|FLAGS|params|hparams)\b"
 )
-"""How a program finds what its user names."""
+"""How a program finds what its user names, and in what."""
+_IMPORTED = (
+    rb"^\s*(?:from\s+([\w.]+)\s+import\s+(?:[^\n#]*\W)??|import\s+(?:([\w.]+)\s+as\s+|(?:[\w., ]+,\s*)?))%b\b(?!\.)"
+)
+"""The statement that binds a name, and the module that it takes it from."""
+_EXPORTED = re.compile(rb"^__all__\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
+"""What a module offers is used where somebody takes it."""
+_PLAIN = frozenset({"object", "Module", "nn.Module", "torch.nn.Module"})
+"""Classes that call no method of those derived from them by a name of their own, but for those in ``_HOOKS``."""
+_HOOKS = re.compile(r"__\w+__|forward|extra_repr|train|_\w+|\w*(?:state_dict|parameters|modules|buffers|hook)\w*")
 _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 _MOST, _LARGEST = 4_000, 1_000_000
 """So many files of so many bytes are searched; who knows what the others say."""
@@ -35,12 +45,13 @@ def dead(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings, in order, that are in code which nothing uses: hints and warnings in files.
 
     A definition counts as used if it has a decorator, which may register it, if its project is one that others install
-    or that looks things up by names that users give, if it is of a test, and if anything but itself names it.
+    or that looks things up by names that users give, if it is of a test, and if anything names it but itself and what
+    is as dead. A method is judged by itself only in a class that calls it for nobody else's sake.
     """
     by_root: dict[str, list[Finding]] = {}
     roots: dict[str, str] = {}
     for finding in findings:
-        if finding.severity < Severity.ERROR and _top(finding) and not is_of_tests(finding.filename):
+        if finding.severity < Severity.ERROR and _scope(finding) and not is_of_tests(finding.filename):
             folder = os.path.dirname(os.path.abspath(finding.filename))
             if folder not in roots:
                 roots[folder] = _root(folder)
@@ -50,9 +61,51 @@ def dead(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if id(finding) in found]
 
 
-def _top(finding: Finding) -> str:
-    """The name of the definition at the top level of its file that a finding is in; empty if it is in none."""
-    return finding.context.scope.partition(".")[0] if finding.context is not None and not finding.span.cell else ""
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A definition: its name, and the first and the last row of it. ``own`` is whether nobody else may know of it."""
+
+    name: str
+    rows: tuple[int, int]
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A file: what it defines at its top level, and in its classes, by qualified name, and where its words stand."""
+
+    definitions: dict[str, _Definition] = field(default_factory=dict)
+    lines: list[bytes] = field(default_factory=list)
+
+    def without(self, qualified: str) -> frozenset[str] | None:
+        """The names without which a definition is dead: its own, and of those that name it; ``None`` if others do."""
+        needed: set[str] = set()
+        rest = [qualified]
+        while rest:
+            definition = self.definitions.get(rest.pop())
+            if definition is None or not definition.own:
+                return None
+            needed.add(definition.name)
+            word = re.compile(rb"\b%b\b" % definition.name.encode())
+            first, last = definition.rows
+            for row, line in enumerate(self.lines, 1):
+                if not first <= row <= last and word.search(line):
+                    around = self._around(row)
+                    if around is None:
+                        return None
+                    if around.name not in needed:
+                        rest.append(around.name)
+        return frozenset(needed)
+
+    def _around(self, row: int) -> _Definition | None:
+        """The definition at the top level that a row is in."""
+        found = (one for name, one in self.definitions.items() if "." not in name)
+        return next((one for one in found if one.rows[0] <= row <= one.rows[1]), None)
+
+
+def _scope(finding: Finding) -> str:
+    """The definition that a finding is in: at the top level of its file, or a method; empty if it is in none."""
+    return "" if finding.context is None or finding.span.cell else finding.context.scope
 
 
 def _root(folder: str) -> str:
@@ -73,51 +126,91 @@ def _root(folder: str) -> str:
 
 def _dead_in(root: str, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Those of a project's findings that are in definitions of which no other word of it speaks."""
-    named: dict[str, set[str]] = {}
+    modules: dict[str, _Module] = {}
+    needed: dict[tuple[str, str], frozenset[str]] = {}
     for finding in findings:
-        named.setdefault(os.path.realpath(finding.filename), set()).add(_top(finding))
-    lonely = {path: _lonely(path, names) for path, names in named.items()}
-    names = frozenset[str]().union(*lonely.values())
-    used = _used(root, names, lonely) if names else names
+        path, scope = os.path.realpath(finding.filename), _scope(finding).split(".")
+        if path not in modules:
+            modules[path] = _module(path)
+        for qualified in {scope[0], ".".join(scope[:2])}:
+            if (path, qualified) not in needed and (names := modules[path].without(qualified)) is not None:
+                needed[path, qualified] = names
+    used = _used(root, {(path, name) for (path, _), names in needed.items() for name in names}) if needed else set()
+    gone = {key for key, names in needed.items() if not any((key[0], name) in used for name in names)}
     for finding in findings:
-        name = _top(finding)
-        if name not in used and name in lonely[os.path.realpath(finding.filename)]:
+        path, scope = os.path.realpath(finding.filename), _scope(finding).split(".")
+        if not gone.isdisjoint({(path, scope[0]), (path, ".".join(scope[:2]))}):
             yield finding
 
 
-def _lonely(path: str, names: Iterable[str]) -> frozenset[str]:
-    """Those of a file's definitions that nothing else in it names."""
+def _module(path: str) -> _Module:
+    """What a file defines; nothing if it cannot be read."""
     data = held(path) or b""
     try:
         body = ast.parse(data).body
     except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return frozenset()
-    lines = data.splitlines(keepends=True)
-    alone: set[str] = set()
+        return _Module()
+    found: dict[str, _Definition] = {}
+    plain: set[str] = set(_PLAIN)
     for node in body:
-        if isinstance(node, _DEFINITIONS) and node.name in names and not node.decorator_list:
-            rest = b"".join([*lines[: node.lineno - 1], *lines[node.end_lineno or 0 :]])
-            if not _word(node.name).search(rest):
-                alone.add(node.name)
-    return frozenset(alone)
+        if not isinstance(node, _DEFINITIONS):
+            continue
+        # what is defined twice is used as whoever comes last
+        found[node.name] = _defined(node, not node.decorator_list and node.name not in found)
+        if isinstance(node, ast.ClassDef) and all(ast.unparse(base) in plain for base in node.bases):
+            plain.add(node.name)
+            methods = (each for each in node.body if isinstance(each, _DEFINITIONS))
+            for each in methods:
+                own = not (each.decorator_list or node.decorator_list or node.keywords or _HOOKS.fullmatch(each.name))
+                found[f"{node.name}.{each.name}"] = _defined(each, own)
+    shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), data)
+    return _Module(found, shown.splitlines())
 
 
-def _used(root: str, names: frozenset[str], lonely: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Which of the names the files of a project mention, but for those that define them; all if that cannot be said."""
-    found: set[str] = set()
-    words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(name.encode() for name in names)))
-    for count, path in enumerate(_files(root), 1):
+def _defined(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, own: bool) -> _Definition:
+    return _Definition(node.name, (node.lineno, node.end_lineno or node.lineno), own)
+
+
+def _used(root: str, names: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Which of the names, each with the file that defines it, other files of a project mention; all if who knows."""
+    found: set[tuple[str, str]] = set()
+    definers: dict[bytes, set[str]] = {}
+    for path, name in names:
+        definers.setdefault(name.encode(), set()).add(path)
+    words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(definers)))
+    files = [*_files(root)]
+    modules = {
+        os.path.splitext(part)[0].encode() for path in files for part in os.path.relpath(path, root).split(os.sep)
+    }
+    for path in files:
         data = held(path) or b""
-        if count > _MOST or len(data) > _LARGEST or _BY_NAME.search(data):
+        if len(files) > _MOST or len(data) > _LARGEST or _looks_up(data, modules):
             return names
-        found.update(
-            {match.decode() for match in words.findall(data)} - lonely.get(os.path.realpath(path), frozenset())
-        )
-    return frozenset(found)
+        here = os.path.realpath(path)
+        for word in set(words.findall(data)):
+            others = definers[word] - {here}
+            if others and re.search(rb"^(?:async )?(?:def|class) %b\b" % word, data, re.MULTILINE):
+                # it means its own, unless it takes another one as well
+                others = {other for other in others if _imports(data, other)}
+            found.update((other, word.decode()) for other in others)
+    return found
 
 
-def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\b%b\b" % name.encode())
+def _looks_up(data: bytes, modules: set[bytes]) -> bool:
+    """Whether the text of a file finds what its user names in anything but modules that are not the project's."""
+    for found in _BY_NAME.finditer(data):
+        name = found[1] or found[2] or b""
+        source = re.search(_IMPORTED % name, data, re.MULTILINE)
+        if not (name and source) or (source[1] or source[2] or name).partition(b".")[0] in {b"", *modules}:
+            return True
+    return False
+
+
+def _imports(data: bytes, path: str) -> bool:
+    """Whether an import statement in the text of a file names another file, or its package."""
+    stem, folder = os.path.splitext(os.path.basename(path))[0], os.path.basename(os.path.dirname(path))
+    name = folder if stem == "__init__" else stem
+    return bool(re.search(rb"^\s*(?:from|import)\b.*\b%b\b" % re.escape(name.encode()), data, re.MULTILINE))
 
 
 def _files(root: str) -> Iterator[str]:
