@@ -40,12 +40,13 @@ class MissingPinMemory(Rule):
 
     ## What it does
     Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
-    of a loop. It is a hint where perhaps nothing is won. One for all in a function that evaluates and does not train;
-    without worker processes (`num_workers` absent or 0), where the loop itself pins, if the copies ask for
-    `non_blocking=True`; and where the loader leaves the code that can be seen, for such copies, or with workers in a
-    file that moves other things. For those who select the rule:
-    without workers or such copies, or where none are seen; a conversion on the host, `batch.float().to(device)`, which
-    may leave the pinned memory; and `pin_memory=False`, a decision, where the batches are seen to be copied.
+    of a loop: as a hint, since what is won depends on the size of the batches; an audit, which has seen the copies,
+    makes it a warning. Without worker processes (`num_workers` absent or 0) the loop itself pins: then only copies that
+    ask for `non_blocking=True` count. Where the loader leaves the code that can be seen, such copies count, too, or
+    workers in a file that moves other things. For those who select the rule:
+    loaders without workers or such copies, or where none are seen; a function that evaluates and does not train;
+    a conversion on the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a
+    decision, where the batches are seen to be copied.
 
     ## Why it matters
     A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
@@ -97,6 +98,7 @@ class MissingPinMemory(Rule):
     """
 
     code = "DVL301"
+    severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
@@ -130,7 +132,8 @@ class MissingPinMemory(Rule):
             return
         if _pinned_otherwise(self.source, site):
             return
-        evaluates = site.training is None and site.measured is None and all(map(self._evaluates, moves))
+        evaluates = bool(moves) and site.training is None and site.measured is None
+        evaluates = evaluates and all(map(self._evaluates, moves))
         alone = self._workers(site) == 0 and site.measured is None
         released = site.released or any(move.non_blocking for move in moves)
         converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
@@ -140,12 +143,14 @@ class MissingPinMemory(Rule):
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
-            # an argument that the code takes from elsewhere may have been a decision, and no evaluation waits for this
-            severity=Severity.INFO if not moves or site.open or alone or converted or evaluates else None,
+            # what is won depends on the size of the batches and on what else a step waits for, which an audit has seen;
+            # an argument that the code takes from elsewhere may have been a decision
+            severity=None if site.measured is None or not moves or site.open else Severity.WARNING,
             steps=_copies(moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
-            asked=converted or not told,
+            # no evaluation waits for this
+            asked=converted or evaluates or not told,
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design
             cause=" ".join(str(self.source.span(move.node)) for move in moves),
