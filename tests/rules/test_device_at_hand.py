@@ -477,3 +477,39 @@ def test_an_empty_name_is_no_device(default: str, place: str) -> None:
     config = Config(rule_layers=(RuleLayer(("DVL604",)),))
     helps = {found.help for found in check_source(HEAD + KEPT.format(default=default), config=config)}
     assert f"add `map_location={place}`" in helps
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        # seen in NeuS: naming what is CUDA as well opens nothing
+        ('torch.device("cuda")', False),
+        ('f"cuda:{rank}"', False),
+        ("device", True),
+        ('"cuda" if torch.cuda.is_available() else "cpu"', True),
+    ],
+)
+def test_a_device_that_is_cuda_itself_is_none_at_hand(held: str, told: bool) -> None:
+    text = f"class Rays:\n    def __init__(self, device, rank):\n        self.device = {held}\n\n"
+    text = HEAD + text + "    def some(self, i):\n        return self.rays[i].cuda()\n"
+    assert ["self.device" in one.help for one in check_source(text, "file.py", ONE_RULE)] == [told]
+    text = HEAD + f"def f(x, rank, device):\n    here = {held}\n    device = here\n    return x.cuda()\n"
+    assert ["`.to(device)`" in one.help for one in check_source(text, "file.py", ONE_RULE)] == [True]
+
+
+KERNELS = """
+from torch.utils.cpp_extension import load
+
+attention = load(name="attention", sources=["op.cpp", "{}"])
+
+
+def f(k: torch.Tensor):
+    return attention.forward(k, torch.empty(3, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize(("kernel", "told"), [("kernel.cu", 0), ("kernel.cpp", 1)])
+def test_kernels_for_cuda_need_it(kernel: str, told: int) -> None:
+    """Seen in RWKV-LM."""
+    found = check_source(HEAD + KERNELS.format(kernel), "file.py")
+    assert [one.code for one in found] == ["DVL602"] * told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
 
 OWN_STATE = """
@@ -145,3 +146,37 @@ def test_what_had_the_name_before_was_moved_by_itself() -> None:
     load = "net = torch.load('best.pt')\n"
     for order, told in ((("", load), []), ((load, ""), ["DVL604"])):
         assert [one.code for one in check_source(text.format(*order)) if one.code == "DVL604"] == told
+
+
+KEPT = """
+import torch
+
+class Progress:
+    def __init__(self, folder, net):
+        self.log = torch.load(folder + "/log.pt")BODY
+
+    def add(self, net):
+        torch.save(net.state_dict(), "net.pt")
+        self.log = torch.cat([self.log, torch.zeros(1)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        # seen in RCAN: what a program notes down of its progress is made on the CPU
+        ("", "info"),
+        (".long()", "info"),
+        ("; self.log.eval()", "warning"),
+        ("; self.log(net)", "warning"),
+        ("; load_weights(net, self.log)", "warning"),
+        ("; len(self.log)", "info"),
+        ("; net.load_state_dict(self.log)", "warning"),
+        ("; net.load_state_dict(self.log['net'])", "warning"),
+        ("; self.log.to(net.device)", "warning"),
+    ],
+)
+def test_data_that_an_object_keeps_was_made_on_the_cpu(body: str, severity: str) -> None:
+    text = KEPT.replace("BODY", body)
+    (load,) = check_source(text, config=Config(rule_layers=(RuleLayer(("DVL604",)),)))
+    assert str(load.severity) == severity

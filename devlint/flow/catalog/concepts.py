@@ -46,6 +46,11 @@ AVAILABILITY = re.compile(
     r"(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
 )
 """What asks for an accelerator, or counts them."""
+RECORDING = re.compile(
+    r"(?:^torch\.jit\.is_scripting|^torch\.jit\.is_tracing|\.is_in_onnx_export|\._get_tracing_state"
+    r"|\.is_torch_fx_proxy|\.is_fx_tracing|\.is_symbolic_tracing)$"
+)
+"""What asks whether a compiler records the code, which Python then does not run as it is written."""
 TRANSPARENT_DECORATORS = ("no_grad", "inference_mode", "torch.jit.script")
 """How decorators end that leave a function as it is."""
 SHORT_NAMES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}

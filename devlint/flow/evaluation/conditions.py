@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
 from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
-from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
+from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR, RECORDING
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.objects import Module, Stateful
@@ -126,6 +126,8 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
     path = frame.interpreter.index.resolve(names.dotted(node.func))
     if path == IS_AVAILABLE:
         return availability()
+    if RECORDING.search(path):
+        return Flag(NEVER)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
     if path in ("isinstance", IS_TENSOR) and node.args:

@@ -25,6 +25,7 @@ _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 _OF_ANYTHING = r"(?i)(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*"
 _NOWHERE = r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z"
 """A default with which a function takes no accelerator."""
+_CUDA = re.compile(r"(?:[\w.]*\bdevice\()?f?(['\"])cuda\b[^'\"]*\1(?:, *[\w.]+)?\)?")
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
 _TAKES_ARRAYS = frozenset(f"torch.{name}" for name in ("from_numpy", "Tensor", "FloatTensor", "LongTensor"))
@@ -42,7 +43,15 @@ def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
     function = around(source, node)
     others = (text for text in scope.devices if not _is_of_moved(text, function))
     others = (text for text in others if re.fullmatch(_OF_ANYTHING, text) and not left_to_default(text, node, function))
+    others = (text for text in others if not _names_cuda(source, node, text))
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
+
+
+def _names_cuda(source: Source, node: ast.AST, text: str) -> bool:
+    """Whether a device is CUDA wherever it is assigned, so that to name it instead of CUDA opens nothing."""
+    held = assigned(source.tree if "." in text else around(source, node)).get(text) or ()
+    held = held or assigned(source.tree).get(text) or ()
+    return bool(held) and all(_CUDA.fullmatch(ast.unparse(value)) for _, value in held)
 
 
 def _is_of_moved(text: str, function: ast.AST) -> bool:

@@ -12,6 +12,8 @@ from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
+_KERNELS = re.compile(r"\.cu[\"']")
+"""The source of a kernel for CUDA, which is built where the code runs."""
 _STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)
@@ -44,7 +46,12 @@ def design(source: Source, code: str, device: str = "") -> str:
 
 def is_for_cuda(source: Source) -> bool:
     """Whether a file is for CUDA alone: it never asks which accelerator there is, or stops where CUDA is missing."""
-    return not _ASKS.search(source.text) or _insists_on_cuda(source.tree)
+    return not _ASKS.search(source.text) or builds_kernels(source) or _insists_on_cuda(source.tree)
+
+
+def builds_kernels(source: Source) -> bool:
+    """Whether a file builds kernels for CUDA, without which it is of no use."""
+    return "cpp_extension" in source.text and _KERNELS.search(source.text) is not None
 
 
 @lru_cache(maxsize=8)

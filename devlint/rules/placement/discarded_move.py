@@ -104,7 +104,9 @@ class DiscardedMove(Rule):
         last, name = getattr(site.node, "end_lineno", 0), site.value.node.id
         parts = [*walk(around(self.source, site.node)), *(() if site.scope.loop is None else walk(site.scope.loop))]
         read = (part for part in parts if isinstance(part, ast.Name) and part.id == name)
-        again = site.scope.loop is not None
+        loop = site.scope.loop
+        # what the loop itself binds is another one in the next round
+        again = loop is not None and not (isinstance(loop, ast.For) and name in inside(loop.target))
         return any((part.lineno > last or again) and part is not site.value.node for part in read)
 
     def _help(self, site: Transfer, name: str, call: str) -> str:

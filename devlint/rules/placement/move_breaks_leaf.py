@@ -81,7 +81,8 @@ class MoveBreaksLeaf(Rule):
         yield Report(
             message.format(shown(site.value.text), "is" if site.target is None else "on an accelerator is"),
             label=f"`.{site.spelled}()` computes a new tensor",
-            severity=_severity(site, parameter),
+            # a test may only want something to compute with
+            severity=_severity(site, parameter and (site.attribute or not edits.in_test(self.source, site.scope))),
             steps=() if site.gradient is None else (site.gradient,),
             help=told,
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),

@@ -11,7 +11,7 @@ from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, assigned, method_of, statement_of, targets_of, way_to
+from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.device_choice import design
 from devlint.sites.devices import ApiCall
@@ -27,6 +27,10 @@ _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|conf
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
 _DATA = r"(?:Dataset|DataLoader)$"
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
+_HELD = (
+    r"{0}(?:\(|\[['\"]|\.(?:eval|train|parameters|\w*state_dict|items|keys|to|cuda)\b)|load\w*\((?:[^()]*,\s*)?{0}\b"
+)
+"""How a file uses an attribute that is a network, its state, or a mapping of such."""
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
 _NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader)\w*\.load_state_dict"
 """What takes a state that is numbers: which step it is, and from which seed."""
@@ -111,6 +115,7 @@ class LoadWithoutMapLocation(Rule):
             if FROM_NUMPY in used:
                 return
             mild = not used & _USES
+        mild = mild or (not state and _keeps_data(self.source, site.node))
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
         whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
         whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
@@ -171,6 +176,17 @@ def _from_here(source: Source, node: ast.AST) -> bool:
         return path in _saved(next(holders, None) or around(source, node))
     first = _saved(around(source, node)).get(path)
     return first is not None and first < node.lineno
+
+
+def _keeps_data(source: Source, node: ast.AST) -> bool:
+    """Whether an object keeps what is loaded, and nowhere uses it as a network, as the state of one or as a mapping."""
+    whole = node
+    for outer, _ in reversed(way_to(source, node)):
+        whole = outer if receiver(outer) is whole else whole
+    targets = targets_of(statement_of(source, whole))
+    return bool(targets) and all(
+        target.startswith("self.") and not re.search(_HELD.format(re.escape(target)), source.text) for target in targets
+    )
 
 
 @lru_cache(maxsize=8)
