@@ -49,7 +49,7 @@ def test_text_is_wrapped_to_80_columns_at_most_and_code_is_not(columns: int) -> 
     rule = registry()["DVL301"]
     lines = [line.rstrip() for line in on_a_terminal(columns, "rule", "DVL301").splitlines()]
     assert lines[0] == "DVL301 missing-pin-memory"
-    assert lines[1] == "warning, on by default, fix: safe or unsafe; audits, too"
+    assert lines[1] == "info, on by default, fix: safe or unsafe; audits, too"
     code = [line for line in rule.sections()["Use instead"].splitlines() if not line.startswith("```")]
     assert [line for line in code if line and f"    {line}" not in lines] == []
     links = [line for line in lines if "https://" in line]

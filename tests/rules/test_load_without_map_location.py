@@ -7,6 +7,7 @@ import pytest
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
+from devlint.rules.subsumption import summarized
 
 OWN_STATE = """
 import torch
@@ -180,3 +181,36 @@ def test_data_that_an_object_keeps_was_made_on_the_cpu(body: str, severity: str)
     text = KEPT.replace("BODY", body)
     (load,) = check_source(text, config=Config(rule_layers=(RuleLayer(("DVL604",)),)))
     assert str(load.severity) == severity
+
+
+STORE = """
+import torch
+from .store import {}
+
+def small(net, pretrained=False):
+    if pretrained:
+        net.load_state_dict(torch.load({}("small")))
+    return net
+
+def large(net, pretrained=False):
+    if pretrained:
+        net.load_state_dict(torch.load({}("large")))
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        # seen in PyTorch-Encoding: 23 networks of one store
+        ("get_model_file", [("info", "(1 more of DVL604 whose file `get_model_file()` supplies)")]),
+        ("cached_download", [("info", "(1 more of DVL604 whose file `cached_download()` supplies)")]),
+        ("latest_checkpoint", [("warning", "has"), ("warning", "has")]),
+    ],
+)
+def test_what_a_store_of_models_brings_is_one_hint(name: str, told: list[tuple[str, str]]) -> None:
+    text = STORE.format(name, name, name)
+    found = summarized(check_source(text))
+    assert [str(one.severity) for one in found] == [severity for severity, _ in told]
+    assert all(one.message.endswith(end) for one, (_, end) in zip(found, told, strict=True))
+    assert len(check_source(text, config=Config(rule_layers=(RuleLayer(("DVL604",)),)))) == 2

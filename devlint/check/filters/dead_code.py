@@ -33,8 +33,8 @@ _IMPORTED = (
 """The statement that binds a name, and the module that it takes it from."""
 _EXPORTED = re.compile(rb"^__all__\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 """What a module offers is used where somebody takes it."""
-_PLAIN = frozenset({"object", "Module", "nn.Module", "torch.nn.Module"})
-"""Classes that call no method of those derived from them by a name of their own, but for those in ``_HOOKS``."""
+_PLAIN = frozenset({"object", "Module"})
+"""Classes, by their last names, that call no method of those derived from them but what is in ``_HOOKS``."""
 _HOOKS = re.compile(r"__\w+__|forward|extra_repr|train|_\w+|\w*(?:state_dict|parameters|modules|buffers|hook)\w*")
 _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 _MOST, _LARGEST = 4_000, 1_000_000
@@ -157,7 +157,7 @@ def _module(path: str) -> _Module:
             continue
         # what is defined twice is used as whoever comes last
         found[node.name] = _defined(node, not node.decorator_list and node.name not in found)
-        if isinstance(node, ast.ClassDef) and all(ast.unparse(base) in plain for base in node.bases):
+        if isinstance(node, ast.ClassDef) and all(ast.unparse(base).rpartition(".")[2] in plain for base in node.bases):
             plain.add(node.name)
             methods = (each for each in node.body if isinstance(each, _DEFINITIONS))
             for each in methods:

@@ -7,6 +7,7 @@ import math
 import re
 from functools import lru_cache
 
+from devlint.finding import OF_RULE
 from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
@@ -31,6 +32,8 @@ _HELD = (
     r"{0}(?:\(|\[['\"]|\.(?:eval|train|parameters|\w*state_dict|items|keys|to|cuda)\b)|load\w*\((?:[^()]*,\s*)?{0}\b"
 )
 """How a file uses an attribute that is a network, its state, or a mapping of such."""
+_SUPPLIES = r"(?i)(?:^|[_.])(?:(?:hf_hub_)?download|fetch|cached|get_\w*file)(?:$|_)"
+"""The names of functions that bring a published file, and say where it is now."""
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
 _NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader)\w*\.load_state_dict"
 """What takes a state that is numbers: which step it is, and from which seed."""
@@ -68,6 +71,8 @@ class LoadWithoutMapLocation(Rule):
     - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler or a scheduler: numbers.
     - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
       selected, one hint tells of all such places of a run.
+    - Loads of published files that one function brings, such as `torch.load(get_model_file(name))`, are one hint,
+      unless the rule is selected.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
       reads it from memory, or has trained what it then loads; where the file saves from the CPU alone; for a whole
       network that stays where it is put, if no device is at hand; for weights from a URL: what is published is nearly
@@ -129,10 +134,17 @@ class LoadWithoutMapLocation(Rule):
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
             # a program for CUDA alone finds its GPU again, unless it saved from another one
-            design=""
+            design=_supplied(self.source, site.node, self.code)
             if site.scope.bound or not _CUDA.search(self.source.text)
             else design(self.source, self.code, place),
         )
+
+
+def _supplied(source: Source, node: ast.AST, code: str) -> str:
+    """The design to which a load belongs whose file comes from where models are published; empty for others."""
+    file = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    name = ast.unparse(file.func) if isinstance(file, ast.Call) else ""
+    return f"{OF_RULE.format(code)} whose file `{name}()` supplies" if re.search(_SUPPLIES, name) else ""
 
 
 def _uses(source: Source, node: ast.AST, later: bool = False) -> set[str]:
