@@ -82,11 +82,16 @@ def _batch_norm(plan: Plan, args: Any, kwargs: Any) -> None:
 
 
 def _index(plan: Plan, args: Any, kwargs: Any) -> None:
-    indexed, value = args[0], args[2] if len(args) > 2 else None
+    indexed = args[0]
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.device.type != "cpu" and index.device != indexed.device:
             raise errors.error("indices", "cpu", indexed.device)
-    if value is not None and value.device != indexed.device and (value.device.type != "cpu" or value.dim()):
+
+
+def _index_put(plan: Plan, args: Any, kwargs: Any) -> None:
+    # make_info() in ATen/native/TensorAdvancedIndexing.cpp copies indices to what is written into, wherever they are
+    indexed, value = args[0], args[2]
+    if value.device != indexed.device and value.dim():
         raise errors.error("iterator", indexed.device, value.device)
 
 
@@ -108,9 +113,8 @@ def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
 SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
     **dict.fromkeys(("convolution", "_convolution", "convolution_overrideable"), _convolution),
     **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit"), _batch_norm),
-    **dict.fromkeys(
-        ("index", "_unsafe_index", "index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_"), _index
-    ),
+    **dict.fromkeys(("index", "_unsafe_index"), _index),
+    **dict.fromkeys(("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_"), _index_put),
     "masked_fill_": _masked_fill,
     "_pack_padded_sequence": _lengths,
     **dict.fromkeys(

@@ -46,7 +46,7 @@ class Indexing(TorchFunctionMode):
     """FakeTensor lets an accelerator's index select from a CPU tensor; no accelerator does."""
 
     def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and args[0].device.type == "cpu":
+        if function is torch.Tensor.__getitem__ and args[0].device.type == "cpu":
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             if any(isinstance(part, torch.Tensor) and part.device.type != "cpu" for part in index):
                 raise RuntimeError("indices should be either on cpu or on the same device")

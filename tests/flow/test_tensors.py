@@ -235,7 +235,9 @@ SCRIPTS = {
             d[torch.tensor([0, 1])] = d[0:2]
             d[torch.tensor([0, 1])] = 1.0
             d[torch.tensor([0, 1])] = torch.tensor(1.0)
-            c[torch.arange(2, device=device)] = c[0:2]  # raises
+            c[torch.arange(2, device=device)] = c[0:2]
+            c[torch.arange(2, device=device)] = d[0:2]  # raises
+            c[torch.arange(2, device=device)] += 1.0  # raises
     """,
     "augmented assignment to a part does not": """
         def f(device):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devlint import device
-from devlint.device import Role
+from devlint.device import Device, Role
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
@@ -20,11 +20,11 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
 from devlint.flow.domain.heap import DEVICE, Heap, attributes
-from devlint.flow.domain.objects import Function, Instance, Module
+from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Loader, Tensor, may_be_away
-from devlint.flow.domain.values import UNKNOWN, Const, Environment, Named, Value
+from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Environment, Named, Value
 from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.evaluation.attributes import attribute
@@ -232,6 +232,7 @@ class Engine(Interpreter):
         if info.is_module:
             # whatever __init__ made moves with the module
             heap.update({key: place for key in state.heap if key[1] is DEVICE})
+            heap.update(_taken_along(state.heap, oid, place))
         if info.is_open:
             # perhaps a module, whose attributes move with it: nothing is known of where they are
             heap.update({key: device.UNKNOWN for key in state.heap if key[1] is DEVICE})
@@ -352,3 +353,16 @@ class Engine(Interpreter):
         if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
             return Const(None) if not inner.returns else UNKNOWN
         return activation.returned(inner)
+
+
+def _taken_along(heap: Heap, oid: object, place: Device) -> Heap:
+    """What containers hold when a module moves whose parameters and buffers are in them, too: the same objects."""
+    own = [held for _, held in attributes(heap, oid) if isinstance(held, Tensor) and held.buffer]
+
+    def moved(value: Value) -> Value:
+        if isinstance(value, Tensor):
+            return replace(value, device=place, origin=NO_ORIGIN) if value in own else value
+        return mapped(value, moved) if type(value) in CONTAINERS else value
+
+    held = ((key, value) for key, value in heap.items() if isinstance(value, Value) and type(value) in CONTAINERS)
+    return {key: moved(value) for key, value in held} if own else {}

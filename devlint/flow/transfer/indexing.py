@@ -204,9 +204,10 @@ def _write(
     by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
     for observer in events.heard(frame, "on_index"):
         observer.on_index(frame, target, base, by_tensor)
-    for part, index in by_tensor:
+    # torch copies an index to what it writes into, and refuses it only where it reads, which `x[i] += y` does first
+    for part, index in by_tensor if combined else ():
         if _may_clash(frame, target.value, base, index):
-            meet(frame, target, "[] =", OperationKind.INDEX, ((target.value, base, ""), (part, index, "")))
+            meet(frame, target, "[] op=", OperationKind.INDEX, ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return
     by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
@@ -217,8 +218,8 @@ def _write(
         if by_tensor or by_list
         else OperationKind.ACCUMULATOR
     )
-    if kind is OperationKind.ASSIGNMENT and _makes_one(value):
-        # torch makes a number of it
+    if kind is OperationKind.ASSIGNMENT and (as_tensor(value).many is False or _makes_one(value)):
+        # torch copies it, or makes a number of it
         return
     if kind is not OperationKind.ACCUMULATOR or base.origin.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))

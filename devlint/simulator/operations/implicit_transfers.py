@@ -31,7 +31,7 @@ def _indexed(op: Any, args: Any, kwargs: Any) -> Any:
     """Indexing: masks become indices, for which the host waits; indices of the host are copied to the device."""
     indexed = args[0]
     checks.refuse_mixed(plans.of(op), args, kwargs)
-    if not isinstance(indexed, SimulatedTensor):
+    if not isinstance(indexed, SimulatedTensor) and len(args) < 3:
         return dispatch.run(op, args, kwargs)
     if len(args) > 2 and _fills(indexed, *args[1:]):
         return dispatch.run(op, args, kwargs)

@@ -120,6 +120,18 @@ def case_an_index_on_the_host_goes_with_a_device_but_not_the_other_way() -> None
         torch.arange(5)[torch.tensor([1], device=ZERO)]
 
 
+def case_what_is_written_into_gets_a_copy_of_the_index() -> None:
+    """See `make_info` in torch's `TensorAdvancedIndexing.cpp`; `x[i] += 1` reads first."""
+    host, index = torch.zeros(4), torch.tensor([1, 3], device=ZERO)
+    host[index] = 2.0
+    host[torch.tensor([True, False, False, False], device=ZERO)] = torch.tensor(5.0, device=ZERO)
+    assert host.tolist() == [5.0, 2.0, 0.0, 2.0]
+    with raises(RuntimeError, "indices should be either on cpu or on the same device as the indexed tensor (cpu)"):
+        host[index] += 1.0
+    with raises(RuntimeError, "Expected all tensors to be on the same device"):
+        host[index] = torch.ones(2, device=ZERO)
+
+
 def case_a_model_trains_as_on_the_host() -> None:
     def train(device: torch.device) -> list[float]:
         torch.manual_seed(1)
