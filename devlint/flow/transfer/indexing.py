@@ -218,8 +218,8 @@ def _write(
         if by_tensor or by_list
         else OperationKind.ACCUMULATOR
     )
-    if kind is OperationKind.ASSIGNMENT and (as_tensor(value).many is False or _makes_one(value)):
-        # torch copies it, or makes a number of it
+    if kind is OperationKind.ASSIGNMENT and (as_tensor(value).many is not True or _makes_one(value)):
+        # torch copies what has no dimensions, or makes a number of what has one element
         return
     if kind is not OperationKind.ACCUMULATOR or base.origin.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
