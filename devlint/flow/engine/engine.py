@@ -356,8 +356,9 @@ class Engine(Interpreter):
 
 
 def _taken_along(heap: Heap, oid: object, place: Device) -> Heap:
-    """What containers hold when a module moves whose parameters and buffers are in them, too: the same objects."""
-    own = [held for _, held in attributes(heap, oid) if isinstance(held, Tensor) and held.buffer]
+    """What containers hold when a module moves whose parameters are in them, too: in place, as no buffer does."""
+    kept = (held for _, held in attributes(heap, oid))
+    own = [held for held in kept if isinstance(held, Tensor) and held.grad == "parameter"]
 
     def moved(value: Value) -> Value:
         if isinstance(value, Tensor):

@@ -125,12 +125,10 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         if base.hint == "tensor" or role is Role.INPUT:
             origin = "tensor" if base.hint == "tensor" else ""
             return DeviceValue(device.symbol(base.key, base.text, role), node, form=origin)
-        if (
-            frame.inlined
-            and frame.info is not None
-            and type_hints.hints(frame.info).get(names.dotted(node.value)) == "tensor"
-        ):
-            # here it follows the tensor; whether the caller, who knows nothing of that, has chosen one is not said
+        name, body = names.dotted(node.value), frame.interpreter.tree if frame.info is None else frame.info.node
+        shown = frame.inlined and frame.info is not None and type_hints.hints(frame.info).get(name) == "tensor"
+        if shown or not type_hints.is_chosen_by(name, body):
+            # it follows a tensor, of which nobody says that somebody has chosen a device for it
             return DeviceValue(device.UNKNOWN, node, form="tensor")
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
     if base.hint == "tensor":

@@ -25,7 +25,7 @@ from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
-from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
+from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of, taken
 from devlint.immutable import replace
 
 _LONGEST_LIST = 256
@@ -339,7 +339,8 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     outer = frame.state
     frame.state = outer.copy()
     for generator in generators:
-        item = each(iterate(evaluate(frame, generator.iter)), generator.target.lineno)
+        iterated = evaluate(frame, generator.iter)
+        item = each(taken(frame, generator.iter, iterated, generator.target, (element,)), generator.target.lineno)
         bind(frame, generator.target, item, generator.target)
         frame.state.accelerated = frame.state.accelerated or conditions.counts(frame, generator.iter)
         for test in generator.ifs:

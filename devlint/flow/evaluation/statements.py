@@ -23,7 +23,7 @@ from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
-from devlint.flow.transfer.iteration import ELEMENT, each, iterate, runs, runs_once
+from devlint.flow.transfer.iteration import ELEMENT, each, runs, runs_once, taken
 from devlint.flow.transfer.loop_invariance import is_step_loop
 
 _MOST_ROUNDS = 3
@@ -283,7 +283,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = evaluate(frame, node.iter)
-    item = iterate(iterated)
+    item = taken(frame, node.iter, iterated, node.target, tuple(node.body))
     if item is ELEMENT:
         return
     listed = iterated.items or () if isinstance(iterated, Sequence) else ()

@@ -27,6 +27,7 @@ NUMBERS_TOO = frozenset(
     bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""".split()
 )
 """Functions of torch whose ``input`` may be a number as well; that of all others is a tensor."""
+_OF_TENSORS = frozenset("device shape dtype ndim data grad T to cuda cpu item size dim numpy tolist".split())
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 _NUMBERS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
@@ -51,6 +52,32 @@ _DEVICE_NAME = re.compile(
 def is_device_name(name: str) -> bool:
     """Whether a name says that it holds a device, or an index of one."""
     return _DEVICE_NAME.search(name) is not None
+
+
+_CHOOSING = re.compile(
+    r"(?i)_*(?:\w+_)?(?:args?|cfg|conf|config|opts?|options?|h?params|flags|settings|accelerator|fabric|trainer|engine"
+    r"|model|net|network|module|pipe|pipeline|agent|policy|runner|learner|encoder|decoder|generator|discriminator)\d*"
+)
+"""How something is called whose ``.device`` somebody has chosen."""
+
+
+@functools.lru_cache(maxsize=64)
+def objects(body: ast.AST) -> frozenset[str]:
+    """The names in a function or file that are no tensors by what is done with them: called, or asked for more."""
+    found: set[str] = set()
+    for node in walk(body):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found.add(node.func.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            own = torch_table.function(f"torch.Tensor.{node.attr}") is not None
+            if not (own or node.attr in TENSOR_ONLY or node.attr in _OF_TENSORS):
+                found.add(node.value.id)
+    return frozenset(found)
+
+
+def is_chosen_by(name: str, body: ast.AST) -> bool:
+    """Whether the ``.device`` of what has a name is one that somebody chose, and not where a tensor happens to be."""
+    return not name.isidentifier() or _CHOOSING.fullmatch(name) is not None or name in objects(body)
 
 
 def sent_later(info: FunctionInfo, name: str, row: int) -> bool:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import lru_cache
 
 from devlint.device import AN_ITEM, ITEMS, Device, EachItem, Role
+from devlint.device import UNKNOWN as UNKNOWN_DEVICE
+from devlint.flow.catalog.methods import OF_MODULES
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Value
+from devlint.flow.program.identity import identity
 from devlint.flow.transfer.indexing import ROUND, item, member, part
 from devlint.immutable import replace
+from devlint.source.syntax import walk
 
 _MOST_ITEMS = 64
 
@@ -39,6 +46,56 @@ def iterate(value: Value) -> Value:
     if isinstance(value, Opaque) and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}")
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
+
+
+def taken(frame: Frame, node: ast.expr, value: Value, target: ast.expr, body: tuple[ast.AST, ...]) -> Value:
+    """What one round of a loop over ``node`` gets; of several modules, what moves each of them where it is moved."""
+    listed = value.items or () if isinstance(value, Sequence) else ()
+    modules = [part for part in listed if isinstance(part, Module)]
+    if len(modules) > 1 and len(modules) == len(listed):
+        return _any_of(frame, modules)
+    item = iterate(value)
+    if not isinstance(item, Module) and _moves(target, body):
+        # as what it is taken from, under another name
+        for part in walk(node):
+            if isinstance(part, (ast.Name, ast.Attribute)):
+                with frame.interpreter.quiet():
+                    held = frame.evaluate(part)
+                for module in _modules(held):
+                    frame.put(module, UNKNOWN_DEVICE, None)
+    return item
+
+
+def _any_of(frame: Frame, modules: list[Module]) -> Module:
+    """A module that stands for several."""
+    first, places = modules[0], {frame.place_of(module) for module in modules}
+    alike = {(module.path, module.cls) for module in modules} == {(first.path, first.cls)}
+    kind = (first.path, first.cls) if alike else ("torch.nn.Module", None)
+    stateful = any(module.has_state for module in modules)
+    made = Module(identity(), *kind, has_state=stateful, spread=any(module.spread for module in modules))
+    frame.put(
+        made, places.pop() if len(places) == 1 else UNKNOWN_DEVICE, next(iter(frame.origin_of(first).story), None)
+    )
+    CHILDREN.put(frame.state.heap, made.oid, tuple(modules))
+    return made
+
+
+@lru_cache(maxsize=512)
+def _moves(target: ast.expr, body: tuple[ast.AST, ...]) -> bool:
+    """Whether the body of a loop moves what a round gets: ``net.to(device)``."""
+    bound = {part.id for part in walk(target) if isinstance(part, ast.Name)}
+    calls = (part.func for outer in body for part in walk(outer) if isinstance(part, ast.Call))
+    moved = (call.value for call in calls if isinstance(call, ast.Attribute) and call.attr in OF_MODULES)
+    return any(isinstance(value, ast.Name) and value.id in bound for value in moved)
+
+
+def _modules(value: Value) -> Iterator[Module]:
+    """The modules in a value, as far as it is a container."""
+    if isinstance(value, Module):
+        yield value
+    elif isinstance(value, (Sequence, Mapping)):
+        for part in value.parts():
+            yield from _modules(part)
 
 
 def each(value: Value, row: int) -> Value:

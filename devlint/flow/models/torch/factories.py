@@ -74,12 +74,20 @@ def make(
 
 def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:
     """The tensor among the arguments that decides where the result lives, for ``*_like`` and ``as_tensor``."""
-    if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
+    if rule == "arg_tensor_or_cpu":
+        return next((as_tensor(value) for value in _moments(call) if is_definite(value)), None)
+    if rule not in ("like_input_or_kwarg", "data_or_default") or not call.positional:
         return None
     first = call.positional[0]
     if is_definite(first) and not _is_listed(frame, call):
         return as_tensor(first)
     return _followed(frame, call, first) if rule == "like_input_or_kwarg" else None
+
+
+def _moments(call: Call) -> list[Value]:
+    """What ``torch.normal`` draws around, and how far: tensors, which say where the result lives, or numbers."""
+    given = (call.argument(0, "mean"), call.argument(1, "std"))
+    return [value for value in given if value is not None]
 
 
 def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
@@ -113,6 +121,9 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
     plain = rule != "data_or_default" or not call.positional or _is_listed(frame, call)
     if not plain and _may_be_tensor(frame, call.positional[0], _is_count(call)):
         return device.UNKNOWN, False
+    if rule == "arg_tensor_or_cpu" and not all(isinstance(value, Const) for value in _moments(call)):
+        # numbers have to come with a size
+        return (device.UNKNOWN if call.argument(2, "size") is None else device.IMPLIED_CPU), False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
     return default_place(frame) or device.UNKNOWN, not frame.interpreter.default_changed and bool(frame.default_device)
