@@ -618,3 +618,36 @@ def test_the_first_item_of_what_goes_backward_is_a_number() -> None:
     """Seen in practical-pytorch: until torch 0.4, losses were read so."""
     for back, told in (("loss.backward()", []), ("loss.backward(x)", ["DVL107"])):
         assert [f.code for f in check_source(OLD_LOSS.format(back=back)) if f.code == "DVL107"] == told
+
+
+CONVERTED = """
+import numpy as np
+import torch
+from torch import nn
+
+
+def remapped(table: torch.Tensor, size):
+    rows = [np.flip(table[:, i].view(size, size).numpy()) for i in range(size)]
+    return torch.tensor(np.stack(rows)) + table
+
+
+class Remapped(nn.Module):
+    def forward(self, table: torch.Tensor):
+        return torch.tensor(np.flip(table.numpy())) + self.bias
+
+
+def moved(table: torch.Tensor):
+    table = table.cuda()
+    return np.flip(table.numpy())
+"""
+
+
+def test_a_function_that_reads_on_the_host_asks_for_a_tensor_of_the_host() -> None:
+    """Seen in SimMIM, which loads to the CPU what the function remaps."""
+
+    def told(*codes: str) -> list[int]:
+        config = Config(rule_layers=(RuleLayer(codes),) if codes else ())
+        return [one.span.row for one in check_source(CONVERTED, config=config) if one.code == "DVL107"]
+
+    assert told() == [14, 19]
+    assert told("DVL107") == [8, 14, 19]

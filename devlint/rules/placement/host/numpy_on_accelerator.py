@@ -49,7 +49,8 @@ class NumpyOnAccelerator(Rule):
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
       `if not x.is_cuda`.
     - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
-    - A plain function is given the tensor and only converts it: what it asks of its caller is a tensor of the CPU.
+    - A plain function is given the tensor and only converts it: what it asks of its caller is a tensor of the CPU. Of
+      one that does more who selects the rule is told.
     - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`.
     - A failure is handled by the code around it.
 
@@ -98,6 +99,8 @@ class NumpyOnAccelerator(Rule):
             severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
+            # what is no network and reads the host's memory asks its caller for a tensor of the host
+            asked=not site.scope.module and not any(_is_moved(operand) for operand, _ in away),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
 
@@ -105,5 +108,15 @@ class NumpyOnAccelerator(Rule):
         fetches = [fetched(self.source, operand, site.reader.startswith(METHOD)) for operand in operands]
         proven = all(operand.certain and operand.device.known for operand in operands)
         # a tensor by what is done with it may still be one of another library
-        given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())
-        return fix_of("Copy the tensor to the host", *(edits or None for edits in fetches), safe=proven and not given)
+        proven = proven and not any(map(_is_given, operands))
+        return fix_of("Copy the tensor to the host", *(edits or None for edits in fetches), safe=proven)
+
+
+def _is_moved(operand: Operand) -> bool:
+    """Whether a tensor may be on an accelerator otherwise than by being where a caller keeps it."""
+    return any(leaf.role is not Role.INPUT and leaf.accelerates() is not False for leaf in operand.device.leaves())
+
+
+def _is_given(operand: Operand) -> bool:
+    """Whether a tensor may be where a caller keeps it."""
+    return any(leaf.role is Role.INPUT for leaf in operand.device.leaves())
