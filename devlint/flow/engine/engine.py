@@ -359,11 +359,11 @@ def _taken_along(heap: Heap, oid: object, place: Device) -> Heap:
     """What containers hold when a module moves whose parameters are in them, too: in place, as no buffer does."""
     kept = (held for _, held in attributes(heap, oid))
     own = [held for held in kept if isinstance(held, Tensor) and held.grad == "parameter"]
-
-    def moved(value: Value) -> Value:
-        if isinstance(value, Tensor):
-            return replace(value, device=place, origin=NO_ORIGIN) if value in own else value
-        return mapped(value, moved) if type(value) in CONTAINERS else value
-
     held = ((key, value) for key, value in heap.items() if isinstance(value, Value) and type(value) in CONTAINERS)
-    return {key: moved(value) for key, value in held} if own else {}
+    return {key: _moved(value, own, place) for key, value in held} if own else {}
+
+
+def _moved(value: Value, own: list[Tensor], place: Device) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, device=place, origin=NO_ORIGIN) if value in own else value
+    return mapped(value, lambda part: _moved(part, own, place)) if type(value) in CONTAINERS else value

@@ -340,7 +340,7 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     frame.state = outer.copy()
     for generator in generators:
         iterated = evaluate(frame, generator.iter)
-        item = each(taken(frame, generator.iter, iterated, generator.target, (element,)), generator.target.lineno)
+        item = each(taken(frame, generator.iter, iterated, generator.target, element), generator.target.lineno)
         bind(frame, generator.target, item, generator.target)
         frame.state.accelerated = frame.state.accelerated or conditions.counts(frame, generator.iter)
         for test in generator.ifs:

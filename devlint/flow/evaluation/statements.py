@@ -283,7 +283,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = evaluate(frame, node.iter)
-    item = taken(frame, node.iter, iterated, node.target, tuple(node.body))
+    item = taken(frame, node.iter, iterated, node.target, node)
     if item is ELEMENT:
         return
     listed = iterated.items or () if isinstance(iterated, Sequence) else ()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from devlint.flow.catalog import torch_table
-from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS
+from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS, TENSOR
 from devlint.flow.catalog.creation import JOINING
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
@@ -61,7 +61,7 @@ _CHOOSING = re.compile(
 """How something is called whose ``.device`` somebody has chosen."""
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=4)
 def objects(body: ast.AST) -> frozenset[str]:
     """The names in a function or file that are no tensors by what is done with them: called, or asked for more."""
     found: set[str] = set()
@@ -69,7 +69,7 @@ def objects(body: ast.AST) -> frozenset[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found.add(node.func.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            own = torch_table.function(f"torch.Tensor.{node.attr}") is not None
+            own = torch_table.function(f"{TENSOR}.{node.attr}") is not None
             if not (own or node.attr in TENSOR_ONLY or node.attr in _OF_TENSORS):
                 found.add(node.value.id)
     return frozenset(found)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from devlint.flow.catalog.methods import OF_MODULES
 from devlint.flow.syntax import names, nodes
 
 _COLLECTIVES = frozenset(
@@ -52,6 +53,13 @@ class LoopText:
     def attributes(self) -> frozenset[str]:
         """The names of the attributes that the loop speaks of."""
         return frozenset(node.attr for node in self.inside if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def moved(self) -> frozenset[str]:
+        """The names on which the loop calls a method that moves a module."""
+        calls = (node.func for node in self.inside if isinstance(node, ast.Call))
+        on = (call.value for call in calls if isinstance(call, ast.Attribute) and call.attr in OF_MODULES)
+        return frozenset(value.id for value in on if isinstance(value, ast.Name))
 
     @property
     def trains(self) -> bool:

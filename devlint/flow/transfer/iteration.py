@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from devlint.device import AN_ITEM, ITEMS, Device, EachItem, Role
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
-from devlint.flow.catalog.methods import OF_MODULES
+from devlint.flow.catalog.concepts import MODULE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
@@ -48,14 +47,15 @@ def iterate(value: Value) -> Value:
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
 
 
-def taken(frame: Frame, node: ast.expr, value: Value, target: ast.expr, body: tuple[ast.AST, ...]) -> Value:
+def taken(frame: Frame, node: ast.expr, value: Value, target: ast.expr, within: ast.AST) -> Value:
     """What one round of a loop over ``node`` gets; of several modules, what moves each of them where it is moved."""
     listed = value.items or () if isinstance(value, Sequence) else ()
     modules = [part for part in listed if isinstance(part, Module)]
     if len(modules) > 1 and len(modules) == len(listed):
         return _any_of(frame, modules)
     item = iterate(value)
-    if not isinstance(item, Module) and _moves(target, body):
+    moved = frame.interpreter.loop_text(within).moved
+    if moved and not isinstance(item, Module) and any(getattr(part, "id", "") in moved for part in walk(target)):
         # as what it is taken from, under another name
         for part in walk(node):
             if isinstance(part, (ast.Name, ast.Attribute)):
@@ -70,7 +70,7 @@ def _any_of(frame: Frame, modules: list[Module]) -> Module:
     """A module that stands for several."""
     first, places = modules[0], {frame.place_of(module) for module in modules}
     alike = {(module.path, module.cls) for module in modules} == {(first.path, first.cls)}
-    kind = (first.path, first.cls) if alike else ("torch.nn.Module", None)
+    kind = (first.path, first.cls) if alike else (MODULE, None)
     stateful = any(module.has_state for module in modules)
     made = Module(identity(), *kind, has_state=stateful, spread=any(module.spread for module in modules))
     frame.put(
@@ -78,15 +78,6 @@ def _any_of(frame: Frame, modules: list[Module]) -> Module:
     )
     CHILDREN.put(frame.state.heap, made.oid, tuple(modules))
     return made
-
-
-@lru_cache(maxsize=512)
-def _moves(target: ast.expr, body: tuple[ast.AST, ...]) -> bool:
-    """Whether the body of a loop moves what a round gets: ``net.to(device)``."""
-    bound = {part.id for part in walk(target) if isinstance(part, ast.Name)}
-    calls = (part.func for outer in body for part in walk(outer) if isinstance(part, ast.Call))
-    moved = (call.value for call in calls if isinstance(call, ast.Attribute) and call.attr in OF_MODULES)
-    return any(isinstance(value, ast.Name) and value.id in bound for value in moved)
 
 
 def _modules(value: Value) -> Iterator[Module]:
