@@ -25,6 +25,8 @@ _MENTION = re.compile(rb"torch", re.IGNORECASE)
 _ROOTS = (".git", ".hg", ".svn")
 _FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
 """Folders of files that say the same as those beside them."""
+_GUIDES = frozenset({"docs", "doc"})
+"""Folders of what people are told, among it how to install."""
 _MOST_INCLUDED = 20
 
 
@@ -65,14 +67,14 @@ def _nearest(directory: str, readers: Readers, known: Known) -> TorchRequirement
 
 def may_declare(names: Iterable[str]) -> bool:
     """Whether a directory that has files of such names may differ from the one above it in what it requires."""
-    return any(name in _ROOTS or name in _FOLDERS or _FILE.fullmatch(name) for name in names)
+    return any(name in _ROOTS or name in _FOLDERS or name in _GUIDES or _FILE.fullmatch(name) for name in names)
 
 
 def declared(directory: str, readers: Readers | None = None) -> TorchRequirement | None:
     """What the files of one directory require: of the first kind of file that has a bound for torch."""
     try:
         names = sorted(os.listdir(directory))
-        for folder in _FOLDERS.intersection(names):
+        for folder in (_FOLDERS | _GUIDES if readers is _PROSE else _FOLDERS).intersection(names):
             inside = os.path.join(directory, folder)
             names += [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
     except OSError:
@@ -300,6 +302,7 @@ _READERS: Readers = {
 _PROSE: Readers = {
     "[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose,
     "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
+    "doc*/*[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
     "*[Dd]ockerfile*": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in (*_READERS, *_PROSE)))

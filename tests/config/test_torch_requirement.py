@@ -188,6 +188,8 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
         ("README.md", "- [PyTorch](https://github.com/pytorch/pytorch) >= 1.9, \\<= 1.10.2", (1, 9)),
         ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04, PyTorch 1.8 and CUDA 10.1 on a V100.", (1, 8)),
         ("README.md", "- `Python 3.7.10` / `Pytorch 1.9.0` / `torchvision 0.10.0` / `CUDA 11.1`", (1, 9)),
+        ("docs/install.md", "pip install torch==1.9.1+cu111 torchvision==0.10.1+cu111", (1, 9)),
+        ("docs/requirements.txt", "torch==1.9.1", None),
         ("README.md", "Our PyTorch 1.4 numbers of last year are in the appendix.", None),
         ("README.md", "Needs **PyTorch** 1.9+; with PyTorch 1.4 it is slow.", (1, 9)),
         ("README.md", "PyTorch 3D 0.7, torchvision 0.8, Python 3.7, 1.5 GB", None),

@@ -214,3 +214,25 @@ def test_what_a_store_of_models_brings_is_one_hint(name: str, told: list[tuple[s
     assert [str(one.severity) for one in found] == [severity for severity, _ in told]
     assert all(one.message.endswith(end) for one, (_, end) in zip(found, told, strict=True))
     assert len(check_source(text, config=Config(rule_layers=(RuleLayer(("DVL604",)),)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        # seen in wanda: how far a loss is scaled is a number
+        ("self.scaler.load_state_dict(torch.load(path))", []),
+        ("self.net.load_state_dict(torch.load(path))", ["DVL604"]),
+        # seen in pyGAT: it was saved a moment before, in another epoch
+        (
+            "torch.save(self.net, '{}.pt'.format(1))\n        self.net.load_state_dict(torch.load('{}.pt'.format(path)))",
+            [],
+        ),
+        (
+            "torch.save(self.net, '{}.pt'.format(1))\n        self.net.load_state_dict(torch.load('{}.pth'.format(path)))",
+            ["DVL604"],
+        ),
+    ],
+)
+def test_numbers_and_what_was_saved_before_are_where_they_are_wanted(load: str, told: list[str]) -> None:
+    text = f"import torch\n\nclass Trainer:\n    def restore(self, path):\n        {load}\n"
+    assert [one.code for one in check_source(text)] == told

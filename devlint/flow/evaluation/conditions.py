@@ -270,6 +270,8 @@ def names_accelerator(node: ast.expr) -> bool:
         return isinstance(node.value, str) and _is_accelerator(node.value)
     if isinstance(node, ast.Attribute):
         return _MEMBER.fullmatch(node.attr) is not None
+    if isinstance(node, ast.Call) and names.called(node).rpartition(".")[2] == "device":
+        return bool(node.args) and names_accelerator(node.args[0])
     if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return False
     if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in node.elts):

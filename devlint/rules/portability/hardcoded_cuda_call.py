@@ -127,7 +127,7 @@ class HardcodedCudaCall(Rule):
         asking = _only_asks(way) if there and device and _beside(way) else None
         call, instead = _call(site, given), given or device
         others = bool(instead) or (knows_others(self) and not number)
-        if there and not others:
+        if there and (not others or _is_asked_for(way, device)):
             # the code does what the advice would
             return
         replaces = instead and (given or site.target_node is None)
@@ -218,6 +218,12 @@ def _is_number(value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
         return ast.unparse(value.func).rpartition(".")[2] in ("get_device", "current_device")
     return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
+def _is_asked_for(way: Way, device: str) -> bool:
+    """Whether the code comes here where that very device is CUDA: ``if device == torch.device("cuda")``."""
+    tests = (ast.unparse(outer.test) for outer, inner in way if isinstance(outer, ast.If) and inner in outer.body)
+    return bool(device) and any(re.search(rf"\b{re.escape(device)}\b.*cuda", test) for test in tests)
 
 
 def _is_there(site: Transfer) -> bool:

@@ -35,8 +35,8 @@ _HELD = (
 _SUPPLIES = r"(?i)(?:^|[_.])(?:(?:hf_hub_)?download|fetch|cached|get_\w*file)(?:$|_)"
 """The names of functions that bring a published file, and say where it is now."""
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
-_NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader)\w*\.load_state_dict"
-"""What takes a state that is numbers: which step it is, and from which seed."""
+_NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader|scaler)\w*\.load_state_dict"
+"""What takes a state that is numbers: which step it is, from which seed, how far a loss is scaled."""
 
 
 class LoadWithoutMapLocation(Rule):
@@ -68,7 +68,8 @@ class LoadWithoutMapLocation(Rule):
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
-    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler or a scheduler: numbers.
+    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler or a scaler:
+      numbers.
     - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
       selected, one hint tells of all such places of a run.
     - Loads of published files that one function brings, such as `torch.load(get_model_file(name))`, are one hint,
@@ -180,7 +181,7 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
-    path = ast.dump(_path_of(file))
+    path = _written(_path_of(file))
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
@@ -228,9 +229,15 @@ def _saved(body: ast.AST) -> dict[str, int]:
     rows: dict[str, int] = {}
     for call in ast.walk(body):
         if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith("save"):
-            to = ast.dump(_path_of(call.args[1]))
+            to = _written(_path_of(call.args[1]))
             rows[to] = min(call.lineno, rows.get(to, call.lineno))
     return rows
+
+
+def _written(path: ast.expr) -> str:
+    """A path as it stands there; where a name is put into a text, the text: ``"{}.pt".format(epoch)``."""
+    text = receiver(path) if method_of(path) == "format" else None
+    return ast.dump(path if text is None else text)
 
 
 def _path_of(file: ast.expr) -> ast.expr:

@@ -85,13 +85,12 @@ class InvariantTransferInLoop(Rule):
             yield self._in_the_loop(site)
         elif site.kept is not None:
             text = short(site.value.text, "the tensor")
-            # a transform may have all on the CPU, and mean the type of the numbers
-            placing = site.scope.module or site.spelled != "type_as"
             calls = f"every call of `{site.scope.function}()` copies it to {destination(self.source, site)}"
             yield Report(
                 f"`{text}` stays on the CPU, so that {calls}",
                 label="the same copy each time",
-                severity=None if placing else Severity.INFO,
+                # a table that no module keeps is small, or its object is made anew for each use: seen in DPM-Solver
+                severity=None if site.scope.module else Severity.INFO,
                 steps=(site.kept,),
                 help=f"keep what was moved: `{text} = {text}.to(...)` copies once for each device",
             )
