@@ -300,9 +300,9 @@ _READERS: Readers = {
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
 _PROSE: Readers = {
-    "[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose,
     "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
     "doc*/*[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
+    "[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose,
     "*[Dd]ockerfile*": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in (*_READERS, *_PROSE)))

@@ -167,11 +167,11 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     (tmp_path / "README.md").write_text(
         "Needs PyTorch 1.9+ (conda: pytorch=2.1), as PyTorch 1.4 is too old; pytorch3d==0.7.\n"
     )
-    (tmp_path / "INSTALL.md").write_text("pip install torch==1.8.0+cu111 torchvision==0.9.0\n")
     found = nearest(str(tmp_path / "package"), {})
     assert found is not None
     assert (found.release, Path(found.file).name) == ((1, 9), "README.md")
-    (tmp_path / "README.md").write_text("See INSTALL.md; PyTorch Lightning 1.5 and torch-scatter 0.3 are optional.\n")
+    # seen in wanda: who says how to install says more
+    (tmp_path / "INSTALL.md").write_text("pip install torch==1.8.0+cu111 torchvision==0.9.0\n")
     found = nearest(str(tmp_path / "package"), {})
     assert found is not None
     assert (found.release, Path(found.file).name) == ((1, 8), "INSTALL.md")
