@@ -224,11 +224,11 @@ def test_what_a_store_of_models_brings_is_one_hint(name: str, told: list[tuple[s
         ("self.net.load_state_dict(torch.load(path))", ["DVL604"]),
         # seen in pyGAT: it was saved a moment before, in another epoch
         (
-            "torch.save(self.net, '{}.pt'.format(1))\n        self.net.load_state_dict(torch.load('{}.pt'.format(path)))",
+            "torch.save(net, '{}.pt'.format(1))\n        net.load_state_dict(torch.load('{}.pt'.format(path)))",
             [],
         ),
         (
-            "torch.save(self.net, '{}.pt'.format(1))\n        self.net.load_state_dict(torch.load('{}.pth'.format(path)))",
+            "torch.save(net, '{}.pt'.format(1))\n        net.load_state_dict(torch.load('{}.pth'.format(path)))",
             ["DVL604"],
         ),
     ],
