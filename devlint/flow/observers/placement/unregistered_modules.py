@@ -99,7 +99,7 @@ class UnregisteredModules(Observer):
         key = frame.owner.name, name.removeprefix("self.")
         kept = self._known.get(key) or self._empty.get(key)
         found = frozenset(_modules(value))
-        if kept is None or not found or (isinstance(node, ast.Name) and _shared(frame.info, node)):
+        if kept is None or not found or (isinstance(node, ast.Name) and _shared(frame.info, node)) or _is_own(node):
             return
         # on another path, a container that registers them may be there instead
         if not isinstance(frame.evaluate(target), Module):
@@ -124,6 +124,14 @@ class UnregisteredModules(Observer):
             yield Attribute(
                 kept.node, kept.scope, kept.owner, kept.name, value, (), kind="module", container=kept.container
             )
+
+
+def _is_own(node: ast.AST | None) -> bool:
+    """Whether an expression is an attribute of ``self``, or a part of one: where modules are registered."""
+    inside = node
+    while isinstance(inside, (ast.Attribute, ast.Subscript)):
+        inside = inside.value
+    return inside is not node and isinstance(inside, ast.Name) and inside.id == "self"
 
 
 def _taken(node: ast.AST) -> Iterator[ast.Name]:
