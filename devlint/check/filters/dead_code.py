@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from devlint.finding import Finding, Severity
 from devlint.source.file_kinds import is_of_tests
@@ -36,6 +37,8 @@ _EXPORTED = re.compile(rb"^__all__\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 _PLAIN = frozenset({"object", "Module"})
 """Classes, by their last names, that call no method of those derived from them but what is in ``_HOOKS``."""
 _HOOKS = re.compile(r"__\w+__|forward|extra_repr|train|_\w+|\w*(?:state_dict|parameters|modules|buffers|hook)\w*")
+_Key: TypeAlias = tuple[str, str]
+"""A file, and the name of something that it defines."""
 _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 _MOST, _LARGEST = 4_000, 1_000_000
 """So many files of so many bytes are searched; who knows what the others say."""
@@ -127,20 +130,22 @@ def _root(folder: str) -> str:
 def _dead_in(root: str, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Those of a project's findings that are in definitions of which no other word of it speaks."""
     modules: dict[str, _Module] = {}
-    needed: dict[tuple[str, str], frozenset[str]] = {}
-    for finding in findings:
-        path, scope = os.path.realpath(finding.filename), _scope(finding).split(".")
+    needed: dict[_Key, frozenset[str]] = {}
+    around = [_around(finding) for finding in findings]
+    for path, qualified in frozenset[_Key]().union(*around):
         if path not in modules:
             modules[path] = _module(path)
-        for qualified in {scope[0], ".".join(scope[:2])}:
-            if (path, qualified) not in needed and (names := modules[path].without(qualified)) is not None:
-                needed[path, qualified] = names
+        if (names := modules[path].without(qualified)) is not None:
+            needed[path, qualified] = names
     used = _used(root, {(path, name) for (path, _), names in needed.items() for name in names}) if needed else set()
     gone = {key for key, names in needed.items() if not any((key[0], name) in used for name in names)}
-    for finding in findings:
-        path, scope = os.path.realpath(finding.filename), _scope(finding).split(".")
-        if not gone.isdisjoint({(path, scope[0]), (path, ".".join(scope[:2]))}):
-            yield finding
+    return (finding for finding, keys in zip(findings, around, strict=True) if not gone.isdisjoint(keys))
+
+
+def _around(finding: Finding) -> frozenset[_Key]:
+    """The definition at the top level of its file that a finding is in, and the method."""
+    path, scope = os.path.realpath(finding.filename), _scope(finding).split(".")
+    return frozenset({(path, scope[0]), (path, ".".join(scope[:2]))})
 
 
 def _module(path: str) -> _Module:
@@ -171,20 +176,22 @@ def _defined(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, own: b
     return _Definition(node.name, (node.lineno, node.end_lineno or node.lineno), own)
 
 
-def _used(root: str, names: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def _used(root: str, names: set[_Key]) -> set[_Key]:
     """Which of the names, each with the file that defines it, other files of a project mention; all if who knows."""
-    found: set[tuple[str, str]] = set()
+    found: set[_Key] = set()
     definers: dict[bytes, set[str]] = {}
     for path, name in names:
         definers.setdefault(name.encode(), set()).add(path)
     words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(definers)))
     files = [*_files(root)]
+    if len(files) > _MOST:
+        return names
     modules = {
         os.path.splitext(part)[0].encode() for path in files for part in os.path.relpath(path, root).split(os.sep)
     }
     for path in files:
         data = held(path) or b""
-        if len(files) > _MOST or len(data) > _LARGEST or _looks_up(data, modules):
+        if len(data) > _LARGEST or _looks_up(data, modules):
             return names
         here = os.path.realpath(path)
         for word in set(words.findall(data)):

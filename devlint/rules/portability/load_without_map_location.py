@@ -77,9 +77,9 @@ class LoadWithoutMapLocation(Rule):
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
       reads it from memory, or has trained what it then loads; where the file saves from the CPU alone; for a whole
       network that stays where it is put, if no device is at hand; for weights from a URL: what is published is nearly
-      always saved from the CPU; and where the file of code never speaks of a state dict, and the result is not used as
-      a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
-      `torch.load(file).numpy()`, was saved from the CPU.
+      always saved from the CPU; where an object keeps what is loaded as mere data; and where the file of code never
+      speaks of a state dict, and the result is not used as a network or a tensor: words and numbers are nowhere, and
+      what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to

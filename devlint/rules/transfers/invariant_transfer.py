@@ -50,6 +50,7 @@ class InvariantTransferInLoop(Rule):
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
     - It is an attribute that some method assigns anew, or of a class with a base from another file, of which DVL104
       hints at it.
+    - An attribute of what is no module, which every call of a method copies, is for those who select the rule.
 
     ## Fix safety
     Creating the tensor on the device, or making it in front of the loop, is unsafe: code that the loop calls may rely
