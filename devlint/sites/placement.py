@@ -30,15 +30,21 @@ class OperationKind(enum.Enum):
     """An assignment by a tensor index."""
     ACCUMULATOR = "accumulator"
     """A write into a part, which copies between devices without raising."""
+    INDEXED = "index of a write"
+    """A write through an index, the second, which torch copies to the first without raising."""
     GENERATOR = "generator"
     """Numbers are drawn with the first where the second is."""
     BROUGHT = "brought"
     """A function of another file made the first, and brings it together with the second, which it is given."""
 
 
+COPYING = frozenset({OperationKind.ACCUMULATOR, OperationKind.INDEXED})
+"""The kinds of operations that copy between devices, and raise nothing."""
+
+
 @immutable(frozen=True, slots=True)
 class Operation(Site):
-    """An operation that needs its operands on one device.
+    """An operation that needs its operands on one device, or makes a copy where they are not.
 
     ``sent`` says that the result is moved, at once if it is new, to where no operand is known to be.
     """

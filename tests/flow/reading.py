@@ -25,7 +25,7 @@ from devlint.device import Device
 from devlint.flow import analyze
 from devlint.rules.placement.operands.meetings import meetings
 from devlint.sites.base import Operand, Site
-from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
+from devlint.sites.placement import COPYING, Attribute, Forward, Operation
 from devlint.sites.transfers import Transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,9 +65,7 @@ def claims(code: str) -> set[int]:
     found = {
         row(site.node)
         for site in sites_of(code)
-        if isinstance(site, Operation | Forward)
-        and getattr(site, "kind", None) is not OperationKind.ACCUMULATOR
-        and meetings(site)
+        if isinstance(site, Operation | Forward) and getattr(site, "kind", None) not in COPYING and meetings(site)
     }
     # a plain attribute's own rule speaks of copies on every call, too, which do not raise
     uses = [use for site in sites_of(code) if isinstance(site, Attribute) for use in site.uses]

@@ -238,6 +238,9 @@ SCRIPTS = {
             c[torch.arange(2, device=device)] = c[0:2]
             c[torch.arange(2, device=device)] = d[0:2]  # raises
             c[torch.arange(2, device=device)] += 1.0  # raises
+            c.index_put_((torch.arange(2, device=device),), torch.tensor(1.0))
+            torch.index_put(d, (torch.arange(2),), torch.tensor(1.0, device=device))
+            d.index_put_((torch.arange(2),), c[0:2])  # raises
     """,
     "augmented assignment to a part does not": """
         def f(device):

@@ -146,6 +146,27 @@ def test_a_write_into_a_cpu_tensor_copies_and_never_raises(
     assert told(replace(site, kind=OperationKind.ACCUMULATOR, operator="[] =")) == expected
 
 
+@pytest.mark.parametrize(
+    ("target", "index", "scope", "expected"),
+    [
+        (operand("x", INPUT), fresh("mask", "torch.zeros"), PLAIN, [("DVL103", Severity.INFO)]),
+        (operand("x", DEVICE), fresh("mask", "torch.zeros"), METHOD, [("DVL103", Severity.INFO)]),
+        (operand("x", INPUT), fresh("rows", "torch.arange"), PLAIN, [("DVL103", Severity.INFO)]),
+        # of these DVL203 tells
+        (operand("x", DEVICE), fresh("rows", "torch.arange"), PLAIN, []),
+        (operand("x", INPUT), fresh("rows", "torch.arange"), METHOD, []),
+        (operand("x", INPUT), operand("mask", CPU), METHOD, []),
+        (fresh("out", "torch.zeros"), operand("mask", INPUT), METHOD, [("DVL103", Severity.INFO)]),
+        (fresh("out", "torch.zeros"), operand("mask", DEVICE), METHOD, []),
+    ],
+)
+def test_a_write_copies_its_index_and_never_raises(
+    target: Operand, index: Operand, scope: Scope, expected: list[tuple[str, Severity]]
+) -> None:
+    site = operation(target, index, scope=scope)
+    assert told(replace(site, kind=OperationKind.INDEXED, operator="[] =")) == expected
+
+
 @pytest.mark.parametrize("scope", [AWARE, METHOD])
 def test_a_device_that_is_only_likely_makes_a_hint_at_most(scope: Scope) -> None:
     likely = operand("f(x)", INPUT, derived=True)

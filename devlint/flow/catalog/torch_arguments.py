@@ -8,6 +8,8 @@ MAY_BE_NUMBERS = frozenset({"other", "exponent", "repeats", "value", "min", "max
 """Parameters which take a number (or nothing) as well as a tensor."""
 MOVES_ITSELF = frozenset({"ctc_loss"})
 """Functions that move their other arguments to where the first one is."""
+COPIED = {"index_put": "indices", "index_put_": "indices"}
+"""Functions that copy an argument, wherever it is, to what they write into."""
 SIZED = {"torch.nn.functional.one_hot": "num_classes"}
 """Functions that wait only to learn how large their result is, each with the argument that tells."""
 KEEPING = ("torch.nn.utils.", "torch.utils.data.")

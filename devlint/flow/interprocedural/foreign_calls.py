@@ -24,7 +24,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
-from devlint.sites.placement import Forward, Operation, OperationKind
+from devlint.sites.placement import COPYING, Forward, Operation, OperationKind
 
 _TOUCHED = (Batches, Instance, Loader, Module, Sequence, Tensor)
 """What a function may change although nobody takes what it returns."""
@@ -75,7 +75,7 @@ def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Va
 def _tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forward]) -> None:
     """A function was entered and claimed something: the first that is about its arguments is told of at the call."""
     for site in heard:
-        if isinstance(site, Operation) and site.kind is not OperationKind.ACCUMULATOR:
+        if isinstance(site, Operation) and site.kind not in COPYING:
             # one that cares for devices is told of in its own file
             careful = bool(site.scope.module and site.scope.owner) or site.scope.device_aware
             found = None if careful else next(_meetings(frame, call, site), None)

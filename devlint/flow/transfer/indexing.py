@@ -204,10 +204,11 @@ def _write(
     by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
     for observer in events.heard(frame, "on_index"):
         observer.on_index(frame, target, base, by_tensor)
-    # torch copies an index to what it writes into, and refuses it only where it reads, which `x[i] += y` does first
-    for part, index in by_tensor if combined else ():
-        if _may_clash(frame, target.value, base, index):
-            meet(frame, target, "[] op=", OperationKind.INDEX, ((target.value, base, ""), (part, index, "")))
+    for part, index in by_tensor:
+        # torch copies an index to what it writes into, and refuses it only where it reads, which `x[i] += y` does first
+        refused = combined and _may_clash(frame, target.value, base, index)
+        kind = OperationKind.INDEX if refused else OperationKind.INDEXED
+        meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return
     by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)

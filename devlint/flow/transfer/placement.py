@@ -23,7 +23,7 @@ from devlint.flow.transfer import memory
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand
-from devlint.sites.placement import Operation, OperationKind
+from devlint.sites.placement import COPYING, Operation, OperationKind
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 Met = tuple[ast.AST, Value, str]
@@ -122,7 +122,7 @@ def is_tensor(value: Value) -> bool:
 def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensors: Iterable[Met]) -> bool:
     """Tensors that need one device: a site where two of them surely have two.
 
-    True where they surely fail; not where a condition says that all is on the CPU.
+    True where they surely fail; not where a condition says that all is on the CPU, or where one is copied.
     """
     met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
@@ -139,7 +139,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
                 continue
             clash = clash or _sure(value, place, other, other_place)
             apart.append((one, two))
-    for observer in events.heard(frame, "on_meet"):
+    for observer in events.heard(frame, "on_meet") if kind is not OperationKind.INDEXED else ():
         observer.on_meet(frame, node, operator, met, apart)
     if apart:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
@@ -147,7 +147,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
             operands = tuple(map(_reckoned, operands, (value for _, value, *_ in met)))
         sent = _sent(frame, node, [place for *_, place in met])
         frame.emit(Operation(node, scope_of(frame), operator, kind, operands, sent))
-    return clash and not frame.state.bare
+    return clash and kind not in COPYING and not frame.state.bare
 
 
 def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:

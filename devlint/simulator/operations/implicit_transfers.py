@@ -47,7 +47,7 @@ def _indexed(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _fills(indexed: torch.Tensor, indices: Any, value: torch.Tensor, accumulate: bool = False, *rest: Any) -> bool:
-    """Whether CUDA fills the places of one mask with one number of the host, which needs no indices."""
+    """Whether the places of one mask, which is there, are filled with one number of the host: that needs no indices."""
     given = [index for index in indices if index is not None]
     return (
         not accumulate
@@ -55,7 +55,7 @@ def _fills(indexed: torch.Tensor, indices: Any, value: torch.Tensor, accumulate:
         and not isinstance(value, SimulatedTensor)
         and len(given) == 1
         and given[0].dtype in _MASKS
-        and isinstance(given[0], SimulatedTensor)
+        and given[0].device == indexed.device
     )
 
 

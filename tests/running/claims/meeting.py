@@ -111,8 +111,8 @@ def stray(finding: Finding, run: Run) -> str | None:
     places = {device for value in values for device in devices_of(value)}
     if places != {"cpu"}:
         return f"it is on {places}"
-    if "copies to the CPU" in finding.message:
-        return counted(run, target="cpu")
+    if match := re.search(r"copies (?:the index )?(to the CPU|there)", finding.message):
+        return counted(run, target="cpu") if match[1] == "to the CPU" else counted(run, source="cpu")
     if "at every" in finding.message or "by hand" in finding.message:
         return counted(run, source="cpu", repeats="at every" in finding.message)
     text = run.failure.text if run.failure else "nothing was raised"

@@ -126,6 +126,9 @@ def case_assignments() -> None:
     assert assign(mask, 5.0) == [], "filled by the mask"
     assert assign(mask, torch.tensor(5.0, device=ZERO)) == ["nonzero"]
     assert assign(torch.tensor([0, 2]), 5.0) == ["h2d 16", "h2d 4"], "the index, then the value"
+    host = torch.arange(4.0)
+    assert _seen(lambda: host.__setitem__(mask, 5.0)) == ["nonzero", "d2h 16"], "to what is written into"
+    assert host.tolist() == [5.0, 1.0, 5.0, 3.0]
 
 
 def case_values_that_operations_move_or_read() -> None:

@@ -31,7 +31,7 @@ from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
 from devlint.sites.base import Step
-from devlint.sites.placement import Forward, Operation, OperationKind
+from devlint.sites.placement import COPYING, Forward, Operation, OperationKind
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
@@ -284,4 +284,5 @@ def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
         return site.device.role is Role.PLACE
     own = [operand for operand in site.operands if operand.device.symbol == info.place]
     # an index may be on the CPU, whatever it is an index of
-    return site.kind is not OperationKind.INDEX and any(operand.many is True for operand in own)
+    harmless = site.kind is OperationKind.INDEX or site.kind in COPYING
+    return not harmless and any(operand.many is True for operand in own)

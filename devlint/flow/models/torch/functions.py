@@ -59,7 +59,7 @@ def _result(frame: Frame, call: Call, path: str, entry: torch_table.Function) ->
     if entry.rule in _NO_TENSOR:
         return UNKNOWN
     name = path.rpartition(".")[2]
-    operands = tensor_methods.arguments(call, entry)
+    operands = tensor_methods.meeting(frame, call, path, tensor_methods.arguments(call, entry))
     if name not in torch_arguments.TAKES_NUMBERS:
         proofs = entry.rejects_cpu - torch_arguments.MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]

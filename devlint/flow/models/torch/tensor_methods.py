@@ -6,7 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow.catalog import methods, shapes, torch_table
+from devlint.flow.catalog import methods, shapes, torch_arguments, torch_table
 from devlint.flow.catalog.accelerator_api import TENSOR_INDEX
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -55,14 +55,14 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         return replace(tensor, pinned=Step(call.node, "pinned here"))
     if entry.rule.startswith("mover"):
         return typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
-    operands = arguments(call, entry, ((node.value, receiver, "self"),))
+    operands = meeting(frame, call, f".{name}()", arguments(call, entry, ((node.value, receiver, "self"),)))
     kind = OperationKind.ACCUMULATOR if name == "copy_" else OperationKind.OPERANDS
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
     result = met_in_place(tensor, operands, call.node) if name.endswith("_") else blend(*deciding(operands, entry))
     result = memory.separate(tied(result, call), name)
     if "generator" in call.keywords:
         result = as_tensor(rng.numbers(frame, call, f".{name}()", (node.value, tensor), result))
-    if clash and kind is not OperationKind.ACCUMULATOR:
+    if clash:
         result = stranded(result)
     return shaped(call, name, result, tensor)
 
@@ -115,6 +115,15 @@ def arguments(
         if name in call.keyword_nodes:
             _collect(found, call.keyword_nodes[name], value, name)
     return found
+
+
+def meeting(frame: Frame, call: Call, operator: str, operands: list[Met]) -> list[Met]:
+    """The tensor arguments of a call without those that torch copies to the first one."""
+    copied = torch_arguments.COPIED.get(operator.strip(".()").rpartition(".")[2])
+    for met in operands:
+        if met[2] == copied:
+            meet(frame, call.node, operator, OperationKind.INDEXED, (operands[0], met))
+    return [met for met in operands if met[2] != copied]
 
 
 def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Value, parameter: str) -> None:

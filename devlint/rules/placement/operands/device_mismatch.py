@@ -64,7 +64,7 @@ class DeviceMismatch(Rule):
     - The CPU tensor is 0-dim (`x * torch.tensor(2.0)`; but not as a bound of `torch.clamp`), or its dimensions are not
       known.
     - The operation takes a CPU tensor: an index into a tensor elsewhere, `copy_`, assignment to a slice,
-      `expand_as`.
+      `expand_as`; or it copies, as a write does with its index, wherever that is.
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
     - Either device is not known, or is known on some paths only.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.

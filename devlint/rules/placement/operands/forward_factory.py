@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 
 from devlint.device import Role
+from devlint.flow.catalog.creation import FROM_VALUES
+from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
     around,
@@ -22,9 +24,9 @@ from devlint.rules.code.blocks import (
 )
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, in_test, shown, with_arguments
-from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, takes_device
 from devlint.sites.base import Operand, Step
-from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
+from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import walk
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
@@ -33,6 +35,11 @@ _WORDS = {
         "the result takes in",
         "takes in",
         "each write copies to the CPU",
+    ),
+    OperationKind.INDEXED: (
+        "the result is the index of a write into",
+        "is the index of a write into",
+        "each write copies the index there",
     ),
     HintKind.ALTERNATIVE: (
         "on another path its place is taken by",
@@ -52,6 +59,8 @@ _WORDS = {
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
+_WRITTEN_AT = ("the result is written at", "is written at", "each write copies the index to the CPU")
+"""The same of a new tensor that is written through an index."""
 
 
 class ForwardFactoryWithoutDevice(Rule):
@@ -65,6 +74,8 @@ class ForwardFactoryWithoutDevice(Rule):
     So it is in tests, in methods beside the `forward` of modules that have neither parameters nor buffers, of a batch
     of what is a loader by its name, and where what comes of the meeting goes to a device at once, and not to where the
     argument is, `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
+    A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
+    two was created so is a hint, too.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
@@ -90,8 +101,10 @@ class ForwardFactoryWithoutDevice(Rule):
     - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
       `.type_as(x)`.
-    - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, as an
-      index, on the CPU, or as `lengths` of `pack_padded_sequence`.
+    - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, to
+      read by index, on the CPU, or as `lengths` of `pack_padded_sequence`.
+    - The index of a write is made of values of the host for this write alone, or of what another function made; or
+      DVL203 tells of the copy.
     - Results are collected on the CPU in a function that chose a device itself.
     - A default device is set: `torch.set_default_device`, `with torch.device(...)`.
     - The function moves its arguments to a device of its own; DVL101 tells about those that it forgot. The argument is
@@ -115,17 +128,14 @@ class ForwardFactoryWithoutDevice(Rule):
 
     def judge(self, site: Forward | Operation | Hint) -> Reports:
         """One report per creation that meets a caller's tensor at this place."""
-        happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
-        if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR and not site.sent:
-            raises += ", and the result stays there"
         # who calls a function that places nothing may have all on the CPU, and so may a module with nothing to place
         layer = site.scope.module and (not site.scope.stateless or site.scope.function == "forward")
         placing = layer or site.scope.device_aware
         tested = in_test(self.source, site.scope)
         for meeting in meetings(site):
-            if meeting.creation is None or (isinstance(site, Forward) and self._is_mask(meeting.creation)):
-                # what indexes may be on the CPU
+            if meeting.creation is None or self._may_stay(meeting, meeting.creation, site):
                 continue
+            happens, verb, raises = _words(meeting, site)
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
             target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
@@ -155,6 +165,19 @@ class ForwardFactoryWithoutDevice(Rule):
                 break
         dtype = keyword_of(made, "dtype") if isinstance(made, ast.Call) else None
         return dtype is not None and ast.unparse(dtype).rpartition(".")[2] == "bool"
+
+    def _may_stay(self, meeting: Meeting, made: ast.AST, site: Forward | Operation | Hint) -> bool:
+        """Whether it is an index that comes from the host in any case: for one write, or with what is not made here."""
+        stray = meeting.stray
+        if isinstance(site, Forward):
+            return self._is_mask(made)
+        if not isinstance(site, Operation) or site.kind is not OperationKind.INDEXED or stray is site.operands[0]:
+            return False
+        here = around(self.source, site.node)
+        if any(around(self.source, node) is not here for _, node in stray.blended):
+            return True
+        values = stray.factory in FROM_VALUES or not takes_device(stray.factory)
+        return values and holds(site.scope.loop or here, made)
 
     def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
         """Whether a tensor is where a batch of a loop is, which a loader of the caller's leaves on the CPU."""
@@ -195,6 +218,15 @@ def _batches(function: ast.AST) -> frozenset[str]:
     loops = (node for node in walk(function) if isinstance(node, (ast.For, ast.AsyncFor)))
     targets = (loop.target for loop in loops if "loader" in ast.unparse(loop.iter).lower())
     return frozenset(part.id for target in targets for part in walk(target) if isinstance(part, ast.Name))
+
+
+def _words(meeting: Meeting, site: Forward | Operation | Hint) -> tuple[str, str, str]:
+    """What happens to the new tensor, in words."""
+    happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
+    if isinstance(site, Operation) and site.kind in COPYING and meeting.stray is site.operands[0]:
+        happens, verb, raises = _WRITTEN_AT if site.kind is OperationKind.INDEXED else (happens, verb, raises)
+        raises += "" if site.sent else ", and the result stays there"
+    return happens, verb, raises
 
 
 def _goes(node: ast.AST | None, other: Operand) -> bool:

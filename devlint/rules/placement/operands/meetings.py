@@ -14,11 +14,12 @@ from collections.abc import Iterable
 from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
+from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.syntax.names import of_self
 from devlint.immutable import immutable, replace
 from devlint.rules.code.blocks import keyword_of, receiver
 from devlint.sites.base import Operand, Scope, Step
-from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
+from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
 
 MODULE = "module"
@@ -65,8 +66,8 @@ def meetings(site: Operation | Hint | Forward) -> list[Meeting]:
     best: dict[int, Meeting] = {}
     kind = site.kind if isinstance(site, Operation) else None
     for first, second in _pairs(site):
-        if isinstance(site, Operation) and kind is OperationKind.ACCUMULATOR:
-            meeting = _written(first, second, site)
+        if isinstance(site, Operation) and kind in COPYING:
+            meeting = (_written if kind is OperationKind.ACCUMULATOR else _indexed)(first, second, site)
         else:
             meeting = _meeting(first, second, scope)
         if meeting is None:
@@ -206,6 +207,20 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
         return None
     severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
+
+
+def _indexed(target: Operand, index: Operand, site: Operation) -> Meeting | None:
+    """A write through an index that is elsewhere, which is copied each time."""
+    stray, other = (index, target) if _cpu(index.device) else (target, index)
+    if stray.many is not True or stray.attribute is not None or stray.scattered:
+        return None
+    if stray is target:
+        meeting = _written(target, index, site)
+        return meeting and replace(meeting, severity=Severity.INFO)
+    # where the code shows that its own index goes to an accelerator, DVL203 tells of the copy
+    told = index.factory in INDEXES and (site.scope.module or not mere(target.device))
+    away = target.certain and not _cpu(target.device)
+    return Meeting(index, other, Severity.INFO, index.factory_node) if away and index.factory and not told else None
 
 
 def _rank(device: Device) -> tuple[int, bool]:
