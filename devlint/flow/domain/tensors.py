@@ -37,6 +37,8 @@ class Tensor(Value):
     """Where it probably is, where nothing surer is known."""
     number: bool = False
     """Whether it has no dimensions on some path: on the CPU, such a one may meet an accelerator."""
+    element: bool = False
+    """Whether it is a number, perhaps, out of a tensor of which nobody knows how many dimensions it has."""
     pinned: Step | None = None
     """Where its memory was pinned."""
     apart: bool = False

@@ -30,7 +30,7 @@ def item(tensor: Tensor) -> Tensor:
     """One element along the first dimension."""
     rank = None if tensor.rank is None else tensor.rank - 1
     many = None if rank is None else rank > 0
-    return replace(tensor, rank=rank, many=many, certain=True, grad=in_graph(tensor))
+    return replace(tensor, rank=rank, many=many, certain=True, grad=in_graph(tensor), element=rank is None)
 
 
 def member(container: Module) -> Value:
@@ -158,19 +158,22 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
             there = any(leaf.implied for leaf in tensor.device.leaves())
             tensor = stranded(replace(tensor, device=as_tensor(index).device) if there else tensor)
     if unknown:
-        return replace(tensor, rank=None, many=None, certain=True)
+        row = indexes or any(isinstance(part, ast.Slice) for part in parts)
+        return replace(tensor, rank=None, many=None, certain=True, element=not row)
     rank = None if tensor.rank is None else tensor.rank - dropped
     if indexes:
         plain = len(indexes) == 1 and as_tensor(indexes[0][1]).rank == 1
         left = tensor.rank - dropped if plain and tensor.rank is not None else None
         return replace(tensor, rank=left, many=True if dropped == 0 or (left or 0) > 0 else None, certain=True)
     many = tensor.many if dropped == 0 else None if rank is None else rank > 0
-    return replace(tensor, rank=rank if dropped or len(parts) else tensor.rank, many=many, certain=True)
+    element = tensor.element or (dropped > 0 and rank is None)
+    rank = rank if dropped or len(parts) else tensor.rank
+    return replace(tensor, rank=rank, many=many, certain=True, element=element)
 
 
 def _is_index(value: Value) -> bool:
-    """Whether an index is surely a tensor, of a batch perhaps: one without dimensions is read as the number it is."""
-    if isinstance(value, Tensor) and value.many is False:
+    """Whether an index is a tensor, of a batch perhaps: one without dimensions is read as the number that it is."""
+    if isinstance(value, Tensor) and (value.many is False or (value.many is None and value.element)):
         return False
     return surely_tensor(value) or (isinstance(value, Batches) and value.certain and value.part)
 

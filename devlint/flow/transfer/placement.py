@@ -26,6 +26,8 @@ from devlint.sites.base import Operand
 from devlint.sites.placement import COPYING, Operation, OperationKind
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
+_COUNTING = frozenset({"+", "-", "*", "//", "%"})
+"""Operators with which indexes are computed; of the others come masks, and what is no index."""
 Met = tuple[ast.AST, Value, str]
 """A tensor in an operation: its node, its value, the parameter it is passed to."""
 
@@ -41,6 +43,7 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
         return replace(as_tensor(operands[0][1]), certain=True)
     made = memory.separate(blend(*(met[1] for met in tensors)))
     result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
+    result = replace(result, element=operator in _COUNTING and any(as_tensor(met[1]).element for met in tensors))
     return stranded(result) if clash else result
 
 
