@@ -65,7 +65,7 @@ def test_nobody_knows_what_becomes_of_an_argument_of_another_library() -> None:
     ],
 )
 def test_who_stops_without_cuda_has_chosen(refusal: str, going_on: str) -> None:
-    text = HEAD + "import sys\n\ndef f(n):\n    return torch.cuda.FloatTensor(n)\n\ndef main():\n"
+    text = HEAD + "import sys\n\ndef f(n, device: torch.device):\n    return torch.cuda.FloatTensor(n)\n\ndef main():\n"
     stops, goes = (text + textwrap.indent(way, "    ") + "\n" for way in (refusal, going_on))
     assert found(stops) == []
     assert [each.code for each in found(stops, None, (RuleLayer(("DVL702",)),))] == ["DVL702"]
@@ -122,12 +122,12 @@ def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
 
 
 AT_HAND = HEAD + "def f(x, y: torch.Tensor):\n    return {}\n"
-LOADED = "x.cuda(), y.load_state_dict(torch.load(x))"
+LOADED = AT_HAND.format("x.cuda(), y.load_state_dict(torch.load(x))")
 
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602"), (LOADED, "DVL604")],
+    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602")],
 )
 def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str, code: str) -> None:
     text = AT_HAND.format(value)
@@ -137,6 +137,14 @@ def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str
     assert (code, "warning", "") in [(each.code, str(each.severity), each.design) for each in found(asks)]
     selected = found(text, None, (RuleLayer((code,)),))
     assert [(each.code, str(each.severity), each.design) for each in selected] == [(code, "warning", "")]
+
+
+def test_a_program_for_cuda_alone_loads_what_it_saved_on_its_gpu() -> None:
+    assert "DVL604" not in [each.code for each in found(LOADED)]
+    selected = found(LOADED, None, (RuleLayer(("DVL604",)),))
+    assert [(each.code, str(each.severity)) for each in selected] == [("DVL604", "warning")]
+    asks = f"{LOADED}there = torch.cuda.is_available()\n"
+    assert ("DVL604", "warning") in [(each.code, str(each.severity)) for each in found(asks)]
 
 
 def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:

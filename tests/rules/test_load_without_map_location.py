@@ -120,7 +120,8 @@ def test_a_whole_network_that_stays_where_it_is_put_has_to_be_moved_too() -> Non
         ("net = net.cuda()", "", ["cpu"]),
         ("net.eval()", ", device", ["device"]),
     ):
-        found = [one for one in check_source(WHOLE.format(use=use, more=more)) if one.code == "DVL604"]
+        text = WHOLE.format(use=use, more=more) + "torch.cuda.is_available()\n"
+        found = [one for one in check_source(text) if one.code == "DVL604"]
         assert [one.help.split("map_location=")[1].split("`")[0].strip('"') for one in found] == told
 
 
@@ -146,7 +147,8 @@ def test_what_had_the_name_before_was_moved_by_itself() -> None:
     text = "import torch\n\nnet = make()\n{}net.cuda()\n{}print(net.eval()(x), {{}})\nnet.load_state_dict({{}})\n"
     load = "net = torch.load('best.pt')\n"
     for order, told in ((("", load), []), ((load, ""), ["DVL604"])):
-        assert [one.code for one in check_source(text.format(*order)) if one.code == "DVL604"] == told
+        asking = text.format(*order) + "torch.cuda.is_available()\n"
+        assert [one.code for one in check_source(asking) if one.code == "DVL604"] == told
 
 
 KEPT = """

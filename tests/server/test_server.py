@@ -64,8 +64,8 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
 
 def test_tags_and_severities(tmp_path: Path) -> None:
     text = (
-        "import torch\n\nx = torch.cuda.FloatTensor(3)\nprint(torch.cuda.is_available())\n\n"
-        "def f(n, device):\n    return torch.ones(n).to(device)\n"
+        "import torch\n\ndevice = pick()\nx = torch.cuda.FloatTensor(3)\nprint(torch.cuda.is_available())\n\n"
+        "def f(sizes, device):\n    for n in sizes:\n        yield torch.Tensor(n, n).to(device)\n"
         "z = 1  # devlint: ignore[DVL101]\n"
     )
 
@@ -132,7 +132,7 @@ def test_a_text_that_is_no_python_yet(tmp_path: Path) -> None:
 
 
 def test_quick_fixes(tmp_path: Path) -> None:
-    text = BAD + "\n\ndef make(n, device):\n    return torch.zeros(n).to(device)\r\n"
+    text = BAD + "\n\ndef make(sizes, device):\n    for n in sizes:\n        yield torch.zeros(n).to(device)\r\n"
 
     async def scene(client: Editor) -> None:
         uri = await client.open(tmp_path / "a.py", text)
@@ -167,12 +167,12 @@ def test_quick_fixes(tmp_path: Path) -> None:
 
 
 def test_a_safe_fix_is_preferred_and_holds_for_its_version(tmp_path: Path) -> None:
-    text = "import torch\n\n\ndef make(n, device):\n    return torch.zeros(n).to(device)\n"
+    text = "import torch\n\n\ndef make(sizes, device):\n    for n in sizes:\n        yield torch.zeros(n).to(device)\n"
 
     async def scene(client: Editor) -> None:
         uri = await client.open(tmp_path / "a.py", text)
         await client.codes(uri)
-        found = [one for one in (await client.actions(uri, 4, 12)).values() if one.is_preferred]
+        found = [one for one in (await client.actions(uri, 5, 16)).values() if one.is_preferred]
         assert len(found) == 1
         assert found[0].edit is not None
         (change,) = found[0].edit.document_changes or ()

@@ -67,7 +67,7 @@ class LegacyCudaTensorType(DeprecatedName):
     - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
       the tensor, which NCCL takes from CUDA alone, and in tests.
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
-      who selects the rule is told.
+      who selects the rule is told. So is who does of a type of CUDA's where the code has no device at hand.
 
     ## Fix safety
     `Variable(x)` becomes `x`: safe where `x` is made right there, else unsafe, since a variable is detached from the
@@ -119,7 +119,8 @@ class LegacyCudaTensorType(DeprecatedName):
             severity=Severity.INFO if mild else None,
             help=f"say what it is and where apart: {new}",
             fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
-            asked=is_for_cuda(self.source),
+            # with no device at hand there is nothing to put in its place but a design of one's own
+            asked=not device or is_for_cuda(self.source),
         )
 
     def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:

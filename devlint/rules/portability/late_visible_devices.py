@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.sites.devices import Visible
+from devlint.source.file_kinds import is_notebook
 
 
 class VisibleDevicesTooLate(Rule):
@@ -43,7 +44,7 @@ class VisibleDevicesTooLate(Rule):
 
     ## When it stays silent
     - The file starts other processes, for which the variable may be meant; the function puts back what it found.
-    - Tests.
+    - Tests. In notebooks, whose cells are run in any order, it is a hint.
 
     ## Fix safety
     There is no fix: the assignment belongs before the first use, or better into the command that starts the program.
@@ -67,7 +68,8 @@ class VisibleDevicesTooLate(Rule):
         yield Report(
             f"`{site.name}` has {effect}",
             label="too late" if late else "after the import of torch",
-            severity=None if late else Severity.INFO,
+            # the cells of a notebook are run in any order
+            severity=None if late and not is_notebook(self.source.filename) else Severity.INFO,
             steps=(step,),
             help="set it before torch is imported, or in the command that starts the program",
         )

@@ -14,7 +14,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
-from devlint.rules.code.device_choice import design
+from devlint.rules.code.device_choice import design, is_for_cuda
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
@@ -70,8 +70,8 @@ class LoadWithoutMapLocation(Rule):
     - safetensors and other libraries.
     - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler or a scaler:
       numbers.
-    - Files that name CUDA, and never ask which accelerator there is, are written for CUDA alone: unless the rule is
-      selected, one hint tells of all such places of a run.
+    - Files that name CUDA, and never ask which accelerator there is, or stop where CUDA is missing, are written for
+      CUDA alone, and find their GPU again: who selects the rule is told.
     - Loads of published files that one function brings, such as `torch.load(get_model_file(name))`, are one hint,
       unless the rule is selected.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
@@ -127,6 +127,8 @@ class LoadWithoutMapLocation(Rule):
         whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
         safe = state and _only_restored(self.source, site.node)
         placed = edits.with_arguments(self.source, site.node, map_location=place)
+        # a program for CUDA alone finds its GPU again, unless it saved from another one
+        at_home = not site.scope.bound and _CUDA.search(self.source.text) is not None
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
@@ -134,10 +136,8 @@ class LoadWithoutMapLocation(Rule):
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
-            # a program for CUDA alone finds its GPU again, unless it saved from another one
-            design=_supplied(self.source, site.node, self.code)
-            if site.scope.bound or not _CUDA.search(self.source.text)
-            else design(self.source, self.code, place),
+            asked=at_home and is_for_cuda(self.source),
+            design=design(self.source, self.code, place) if at_home else _supplied(self.source, site.node, self.code),
         )
 
 

@@ -38,7 +38,6 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
-_ONCE = frozenset({"", "main"})
 _NAMED = r"[A-Za-z_][\w.]*"
 _LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
 _HAD = re.compile(r"(?<!not )\bhasattr\(self, '(\w+)'\)|\bself\.(\w+) is not None|(?<!not )\bin self\.(\w+)")
@@ -77,9 +76,9 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It happens once, at the top of a script, in its `main` or in a constructor; or the function is compiled with
-      `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
-      others from the same seed: then it is a hint for those who select the rule.
+    - Nothing shows that it happens again and again, as in a loop, a step of training or the methods of a module; or the
+      function is compiled with `torch.compile`, which makes it on the device by itself; or they are random numbers, of
+      which the device draws others from the same seed: then it is a hint for those who select the rule.
     - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
@@ -206,14 +205,14 @@ class CreateThenMove(Rule):
         return sum(name.lineno <= (other.end_lineno or 0) for name in uses) == 1
 
     def _seldom(self, site: Transfer, made: Creation) -> bool:
-        """Whether it happens once in a script, or draws numbers, which are others on the device."""
+        """Whether nothing shows that it happens again and again, or the numbers would be others on the device."""
         if any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others)):
             return True
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
-        once = site.scope.function in _ONCE and not site.scope.module and not site.scope.step
-        return not site.repeated and (once or site.scope.function == "__init__")
+        again = site.scope.step or (site.scope.module and site.scope.function != "__init__")
+        return not (again or site.repeated)
 
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""

@@ -21,7 +21,21 @@ from . import __doc__ as PROTOCOL
 from .rounds import FOLDER, Candidate, Drawn, Round, RoundError, Subject, draw, judge, load, rounds, shares, store
 
 NUMBER = 150
-READ = (".py", ".ipynb", ".toml", ".cfg", ".txt", ".yml", ".yaml", "Pipfile", ".md", ".rst", "README", "Dockerfile")
+READ = (
+    ".py",
+    ".ipynb",
+    ".toml",
+    ".cfg",
+    ".txt",
+    ".yml",
+    ".yaml",
+    "Pipfile",
+    ".md",
+    ".rst",
+    "README",
+    "Dockerfile",
+    ".sh",
+)
 """What `check` reads, and where a project says which torch it needs."""
 
 
