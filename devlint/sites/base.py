@@ -75,7 +75,7 @@ class Operand:
     parameter it is passed to, where that matters.  ``derived`` says that it came out of a call that could not be
     followed, so that its device is only likely the one of what went in; ``near`` is that device, where it is no
     argument's.  ``grad`` is "parameter" or "leaf" for what collects gradients, "graph" for what may be computed from
-    such.
+    such; ``complex`` says that its numbers are, on some path.
     """
 
     node: ast.AST
@@ -93,6 +93,7 @@ class Operand:
     derived: bool = False
     grad: str = ""
     near: Device = UNKNOWN
+    complex: bool = False
 
 
 @immutable(frozen=True, slots=True)

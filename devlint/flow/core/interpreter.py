@@ -390,6 +390,7 @@ class Frame(Environment):
             role=role,
             derived=tensor.derived,
             grad=tensor.grad,
+            complex=tensor.complex,
             near=self.state.settled(tensor.near),
         )
 

@@ -229,6 +229,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: Condition) -> Tensor:
         near=first.near if first.near == second.near else device.UNKNOWN,
         number=number,
         element=first.element or second.element,
+        complex=first.complex or second.complex,
         pinned=first.pinned if second.pinned else None,
         apart=first.apart or second.apart,
         origin=provenance.join(first.origin, second.origin),

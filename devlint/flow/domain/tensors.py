@@ -39,6 +39,8 @@ class Tensor(Value):
     """Whether it has no dimensions on some path: on the CPU, such a one may meet an accelerator."""
     element: bool = False
     """Whether it is a number, perhaps, out of a tensor of which nobody knows how many dimensions it has."""
+    complex: bool = False
+    """Whether its numbers are complex on some path."""
     pinned: Step | None = None
     """Where its memory was pinned."""
     apart: bool = False

@@ -6,7 +6,7 @@ import ast
 
 from devlint import device, torch_api
 from devlint.device import Device, Kind, Role
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import complex_numbers, torch_table
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -76,6 +76,7 @@ def _same(tensor: Tensor, attr: str) -> Value:
     """An attribute of a tensor that is a tensor beside it."""
     if attr not in _SAME_ATTRIBUTES or (attr == "grad" and tensor.apart):
         return UNKNOWN
+    tensor = replace(tensor, complex=tensor.complex and attr not in complex_numbers.PARTS)
     return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor), buffer=False)
 
 

@@ -16,7 +16,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
-from devlint.flow.domain.values import UNKNOWN, Opaque, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Value
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import memory
@@ -43,7 +43,9 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
         return replace(as_tensor(operands[0][1]), certain=True)
     made = memory.separate(blend(*(met[1] for met in tensors)))
     result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
-    result = replace(result, element=operator in _COUNTING and any(as_tensor(met[1]).element for met in tensors))
+    imaginary = any(isinstance(value, Const) and isinstance(value.value, complex) for _, value, _ in operands)
+    element = operator in _COUNTING and any(as_tensor(met[1]).element for met in tensors)
+    result = replace(result, element=element, complex=result.complex or imaginary)
     return stranded(result) if clash else result
 
 
@@ -242,6 +244,7 @@ def blend(*values: Value) -> Tensor:
         derived=any(t.derived for t in tensors),
         grad="graph" if any(t.grad for t in tensors) else "",
         near=next((t.near for t in tensors if t.near.known), device.UNKNOWN),
+        complex=any(t.complex for t in tensors),
         origin=origin,
     )
 

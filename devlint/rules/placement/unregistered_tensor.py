@@ -18,7 +18,7 @@ _COMPLEX = re.compile(r"\.(?:polar|view_as_complex|complex(?:32|64|128)?|c(?:hal
 
 _REAL = frozenset(
     """zeros ones empty eye arange linspace logspace rand randn randint randperm Tensor FloatTensor DoubleTensor
-    HalfTensor LongTensor IntTensor ByteTensor BoolTensor""".split()
+    HalfTensor LongTensor IntTensor ByteTensor BoolTensor real imag abs angle""".split()
 )
 """Functions whose result is real, whatever they are given but for a dtype."""
 _AS_REAL = frozenset(
@@ -73,6 +73,8 @@ class UnregisteredTensorAttribute(Rule):
     ## When it stays silent
     - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
+    - It is moved by hand, and its numbers are complex, of which `Module.to(dtype)` would leave the real part if it was
+      a buffer: it may be kept out of the module on purpose, and only who selects the rule is told.
     - A distribution is made of parameters or buffers, or of numbers, or its attributes are assigned by hand.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
     - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called.
@@ -82,8 +84,8 @@ class UnregisteredTensorAttribute(Rule):
     The fix puts `register_buffer` in the place of the assignment, which is unsafe: the attribute is now moved and
     converted with the module, as it should be. `persistent=False` keeps the keys of the state dict as they are. There
     is no fix for an assignment before `super().__init__()`, or for a name that is taken by then, since
-    `register_buffer` raises "attribute 'mask' already exists"; and none in a file that makes complex numbers, of which
-    `Module.to(torch.bfloat16)` would leave the real part, unless the assigned value is plainly real.
+    `register_buffer` raises "attribute 'mask' already exists"; and none in a file that makes complex numbers, unless
+    the assigned value is plainly real.
 
     ## References
     - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
@@ -125,7 +127,8 @@ class UnregisteredTensorAttribute(Rule):
             what = "is moved by hand"
         sure = site.value.many is True and len(leaves) == 1 and not site.kept
         # where the file makes complex numbers, `Module.to(dtype)` would make a buffer of them real
-        mixed = not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines))
+        made = site.value.complex
+        mixed = made or (not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines)))
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
             node=site.value.node,
@@ -134,6 +137,7 @@ class UnregisteredTensorAttribute(Rule):
             steps=site.uses,
             help=_MADE_REAL if mixed else _help(site, self._is_early(site.value.node)),
             fix=None if mixed else self._fix(site),
+            asked=made and (moved or site.kept),
         )
 
     def _is_early(self, node: ast.AST) -> bool:

@@ -65,6 +65,7 @@ def make(
         many=many,
         rank=rank,
         grad="leaf" if is_literal(call.keywords.get("requires_grad"), True) else "",
+        complex=bool(data and data.complex),
         derived=bool(data and data.derived and not chosen),
         pinned=Step(call.node, "pinned here") if is_literal(call.keywords.get("pin_memory"), True) else None,
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,

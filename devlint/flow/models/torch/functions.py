@@ -29,7 +29,8 @@ def function(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling a name of torch of which nobody knows more than the table."""
     entry = torch_table.function(path)
     if entry is not None:
-        return _worked(frame, call, path, entry, _result(frame, call, path, entry))
+        result = tensor_methods.numbered(call, path, _result(frame, call, path, entry))
+        return _worked(frame, call, path, entry, result)
     if path.rpartition(".")[2] in device_queue.BLOCKING:
         frame.component(DeviceQueue).wait(frame, call.node)
     if path.startswith(torch_arguments.KEEPING):

@@ -6,7 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow.catalog import methods, shapes, torch_arguments, torch_table
+from devlint.flow.catalog import complex_numbers, methods, shapes, torch_arguments, torch_table
 from devlint.flow.catalog.accelerator_api import TENSOR_INDEX
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -33,6 +33,18 @@ def proves(call: Call, name: str) -> bool:
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """The result of ``tensor.name(...)``."""
+    return numbered(call, f"torch.Tensor.{node.attr}", _method(frame, call, receiver, node))
+
+
+def numbered(call: Call, path: str, result: Value) -> Value:
+    """The result of a function or method, as complex or real as it says."""
+    given = (value.path for value in (*call.positional, *call.keywords.values()) if isinstance(value, Named))
+    dtype = next(filter(methods.is_dtype, given), None)
+    made = complex_numbers.makes(path) if dtype is None else dtype in complex_numbers.TYPES
+    return result if made is None or not isinstance(result, Tensor) else replace(result, complex=made)
+
+
+def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     name = node.attr
     if isinstance(receiver, Batches) and name in ("items", "values", "keys", "get", "pop"):
         if name == "items":
