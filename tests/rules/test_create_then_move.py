@@ -256,12 +256,17 @@ def test_what_a_module_is_told_about_devices_is_no_tensor(parameter: str) -> Non
 
 
 def test_what_the_compiler_makes_on_the_device_is_told_to_those_who_ask() -> None:
-    text = function("torch.zeros(n).to(x.device)")
+    text = (
+        "import torch\nfrom torch import nn\n\nclass M(nn.Module):\n    def f(self, n, x):\n"
+        "        return torch.zeros(n).to(x.device)\n"
+    )
     assert [finding.code for finding in check_source(text)] == ["DVL203"]
-    compiled = text.replace("def f", "@torch.compile(dynamic=True)\ndef f")
+    compiled = text.replace("def f", "@torch.compile(dynamic=True)\n    def f")
     assert check_source(compiled) == []
     assert [finding.code for finding in check(compiled)] == ["DVL203"]
-    assert [finding.code for finding in check_source(text.replace("def f", "@torch.no_grad()\ndef f"))] == ["DVL203"]
+    assert [finding.code for finding in check_source(text.replace("def f", "@torch.no_grad()\n    def f"))] == [
+        "DVL203"
+    ]
 
 
 def test_a_literal_gives_way_to_the_device_at_hand() -> None:

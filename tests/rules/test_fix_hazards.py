@@ -187,7 +187,8 @@ def test_complex_numbers_are_no_buffer() -> None:
         "    def forward(self, x):\n        return x * self.turn.to(x.device)\n"
         "\ndef f(x, device):\n    return M().to(torch.float64)(x).abs()\n"
     )
-    assert "DVL104" in [finding.code for finding in check_source(HEAD + code)]
+    assert "DVL104" not in [finding.code for finding in check_source(HEAD + code)]
+    assert "DVL104" in [finding.code for finding in check_source(HEAD + code, "file.py", EVERY_RULE)]
     assert_it_works(code)
 
 
@@ -215,7 +216,7 @@ def test_real_numbers_are_a_buffer_in_a_file_with_complex_ones(value: str, real:
         "    def forward(self, x):\n        return x * self.turn.to(x.device)\n"
         f"\ndef f(x, device):\n    return M(){'' if real else '.to(torch.float64)'}(x).abs()\n"
     )
-    (finding,) = [finding for finding in check_source(HEAD + code) if finding.code == "DVL104"]
+    (finding,) = [finding for finding in check_source(HEAD + code, "file.py", EVERY_RULE) if finding.code == "DVL104"]
     assert ("register_buffer" in str(finding.help)) is real
     assert ("register_buffer" in fixed(code)) is real
     assert_it_works(code)

@@ -113,12 +113,17 @@ def test_loaders_whose_batches_are_copied_at_one_place_are_one_finding_with_one_
     ]
 
 
-MADE = HEAD + "def f(n, device):\n    x = torch.zeros(n).to(device)\n    y = torch.{}(n).to(device)\n    return x, y\n"
+MADE = (
+    HEAD
+    + "class M(nn.Module):\n  @torch.no_grad()\n  def f(self, n, device):\n    x = torch.zeros(n).to(device)\n"
+    + "    y = torch.{}(n).to(device)\n    return x, y\n"
+)
+"""A method without gradients, in which creations are hints."""
 
 
 def test_the_hints_of_a_rule_are_one_for_the_run() -> None:
     (finding,) = reported(MADE.format("ones"))
-    assert (finding.code, finding.span.row, also(finding)) == ("DVL203", 4, [5])
+    assert (finding.code, finding.span.row, also(finding)) == ("DVL203", 6, [7])
     assert finding.message.endswith(" (1 more of DVL203)")
     assert finding.help.endswith("; `--extend-select DVL203` tells of each place")
     assert finding.fix is not None
@@ -136,13 +141,15 @@ def test_the_hints_of_a_rule_are_one_for_the_run() -> None:
 
 def test_hints_of_other_rules_stay_alone() -> None:
     text = (
-        MADE.format("ones").replace("f(n, device)", "f(n, z, device)").replace("return x, y", "return x, y, z.cuda()")
+        MADE.format("ones")
+        .replace("f(self, n, device)", "f(self, n, z, device)")
+        .replace("return x, y", "return x, y, z.cuda()")
     )
-    assert [(one.code, also(one)) for one in reported(text)] == [("DVL203", [5]), ("DVL601", [])]
+    assert [(one.code, also(one)) for one in reported(text)] == [("DVL203", [7]), ("DVL601", [])]
 
 
 def test_who_selects_a_rule_has_each_of_its_hints() -> None:
-    assert [(one.span.row, also(one)) for one in reported(MADE.format("zeros"), "DVL203")] == [(4, []), (5, [])]
+    assert [(one.span.row, also(one)) for one in reported(MADE.format("zeros"), "DVL203")] == [(6, []), (7, [])]
 
 
 CUDA = HEAD + "def f(x, y, device):\n    return x.cuda(), y.cuda()\ndef g(x, device):\n    return x.to('cuda')\n"
@@ -189,7 +196,8 @@ def test_warnings_stay_alone() -> None:
 
 
 def test_a_fix_that_touches_the_same_text_waits_for_the_next_time() -> None:
-    nested = HEAD + "def f(n, device):\n    return torch.zeros(int(torch.zeros(n).to(device))).to(device)\n"
+    nested = MADE.format("ones").replace("torch.zeros(n)", "torch.zeros(int(torch.zeros(n).to(device)))")
+    nested = nested.replace("y = torch.ones(n).to(device)", "y = n")
     (finding,) = reported(nested)
-    assert also(finding) == [4]
+    assert also(finding) == [6]
     assert finding.fix == found(nested, "DVL203")[0].fix
