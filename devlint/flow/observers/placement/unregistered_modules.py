@@ -32,6 +32,9 @@ _OWN_WAYS = frozenset(
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tuple iter".split())
 """Functions that register nothing that they are given."""
+_ALIKE = frozenset({"list", "tuple", "dict", "reversed", "iter"})
+"""Of these, functions that give the items on."""
+_VIEWS = frozenset({"values", "items", "copy"})
 _DEEPEST = 4
 _OF_MODULES = re.compile(
     r"(?:typing\.)?(?:Optional\[)?(?:typing\.|abc\.)?(?P<container>[Ll]ist|[Tt]uple|[Dd]ict|Sequence|Iterable|Mapping)"
@@ -237,7 +240,17 @@ def _handed_on(tree: ast.Module) -> frozenset[str]:
     found: set[str] = set()
     for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
-            given = nodes.given(node)
-            plain = (part.value if isinstance(part, ast.Starred) else part for part in given)
-            found.update(part.attr for part in plain if isinstance(part, ast.Attribute))
+            found.update(part.attr for given in nodes.given(node) for part in _held(given))
     return frozenset(found)
+
+
+def _held(node: ast.expr) -> Iterator[ast.Attribute]:
+    """The attribute whose items an argument gives: `self.layers`, `*self.layers`, `list(self.layers.values())`."""
+    if isinstance(node, ast.Starred):
+        yield from _held(node.value)
+    elif isinstance(node, ast.Attribute):
+        yield node
+    elif isinstance(node, ast.Call) and names.dotted(node.func) in _ALIKE:
+        yield from (found for given in node.args for found in _held(given))
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        yield from _held(node.func.value)
