@@ -497,6 +497,18 @@ def test_a_device_that_is_cuda_itself_is_none_at_hand(held: str, told: bool) -> 
     assert ["`.to(device)`" in one.help for one in check_source(text, "file.py", ONE_RULE)] == [True]
 
 
+@pytest.mark.parametrize("move", ["image.to(device=self.device)", "image.to(self.device)", 'image.to("cuda:0")'])
+def test_the_device_of_what_is_moved_away_is_none_at_hand(move: str) -> None:
+    """Seen in gsplat: what is given may be on the host, and all work is done elsewhere."""
+    text = (
+        "class Trainer:\n    def __init__(self, image: torch.Tensor):\n"
+        f'        self.device = torch.device("cuda:0")\n        self.image = {move}\n'
+    )
+    helps = [one.help for one in check_source(HEAD + text, "file.py", Config(rule_layers=(RuleLayer(("DVL602",)),)))]
+    assert helps
+    assert not any("image.device" in text for text in helps)
+
+
 KERNELS = """
 from torch.utils.cpp_extension import load
 

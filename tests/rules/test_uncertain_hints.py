@@ -321,3 +321,24 @@ def test_complex_numbers_that_are_moved_by_hand_are_told_to_those_who_ask() -> N
     selected = Config(rule_layers=(RuleLayer(("DVL104",)),))
     assert rows == [finding.span.row for finding in check_source(text, "rope.py", selected)][1:]
     assert len(rows) == 2
+
+
+KEPT = """\
+import torch
+
+
+def train(loader, model, device):
+    queue = None
+    for images in loader:
+        if {}:
+            queue = torch.zeros(8, 3).to(device)
+        model(images, queue).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("test", "told_to_all"), [("queue is None", []), ("images.ndim", ["DVL203"])])
+def test_what_is_made_on_first_use_is_for_those_who_ask(test: str, told_to_all: list[str]) -> None:
+    """Seen in swav: a queue that is kept from an epoch on."""
+    text = KEPT.format(test)
+    assert [code for code, _ in told(text)] == told_to_all
+    assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]

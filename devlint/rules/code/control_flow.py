@@ -67,6 +67,18 @@ def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:
             yield test
 
 
+def exclude_each_other(source: Source, first: ast.AST, second: ast.AST) -> bool:
+    """Whether two nodes of a function are on different sides of a condition."""
+    sides = dict(way_to(source, first))
+    for outer, inner in way_to(source, second):
+        other = sides.get(outer)
+        if isinstance(outer, (ast.If, ast.IfExp)) and other is not None and outer.test not in (inner, other):
+            body = outer.body if isinstance(outer.body, list) else [outer.body]
+            if (inner in body) is not (other in body):
+                return True
+    return False
+
+
 def _has_value(source: Source, name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
     for parent, child in reversed(inner):

@@ -39,7 +39,7 @@ def device_at_hand(source: Source, node: ast.AST, scope: Scope) -> str:
 
 
 def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
-    """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
+    """The device at hand to say in the place of CUDA: not that of what goes away, nor of what that is made of."""
     function = around(source, node)
     others = (text for text in scope.devices if not _is_of_moved(text, function))
     others = (text for text in others if re.fullmatch(_OF_ANYTHING, text) and not left_to_default(text, node, function))
@@ -55,8 +55,8 @@ def _names_cuda(source: Source, node: ast.AST, text: str) -> bool:
 
 
 def _is_of_moved(text: str, function: ast.AST) -> bool:
-    """Whether a device is that of something the function moves to CUDA, be it under a name: ``device = x.device``."""
-    moved, held = _sent_to_cuda(function), (value for _, value in assigned(function).get(text, ()))
+    """Whether a device is that of something the function moves away, be it under a name: ``device = x.device``."""
+    moved, held = _sent_away(function), (value for _, value in assigned(function).get(text, ()))
     owners = (value.value for value in held if isinstance(value, ast.Attribute) and value.attr == "device")
     return text.rpartition(".")[0] in moved or any(not moved.isdisjoint(_read(owner)) for owner in owners)
 
@@ -156,14 +156,15 @@ def _of_numpy(node: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _sent_to_cuda(around: ast.AST) -> frozenset[str]:
-    """Whose data a function or file itself moves to CUDA, so that it is not surely there."""
+def _sent_away(around: ast.AST) -> frozenset[str]:
+    """Whose data a function or file itself moves to CUDA, or to a device of its own, so that it is not surely there."""
     names: set[str] = set()
     for call in walk(around):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
             given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
             named = (part.value for part in given if isinstance(part, ast.Constant))
-            if call.func.attr == "cuda" or any(str(name).startswith("cuda") for name in named):
+            away = call.func.attr == "cuda" or any(str(name).startswith("cuda") for name in named)
+            if away or any(re.fullmatch(_OF_ANYTHING, ast.unparse(part)) for part in given):
                 names |= made_of(call.func.value, around)
     return frozenset(names)
 

@@ -123,7 +123,10 @@ def _names_only(source: Source, node: ast.AST) -> bool:
 
 def _help(site: Wrap, fallback: bool, infers: bool) -> str:
     if site.ids == 1:
-        return "leave the wrapper out; for several GPUs, use `DistributedDataParallel` with one process per GPU"
+        return (
+            "leave the wrapper out, and move the inputs to the device, as it does; "
+            "for several GPUs, use `DistributedDataParallel` with one process per GPU"
+        )
     if fallback:
         return "`DistributedDataParallel` is here already: it is faster for a single machine with several GPUs too"
     if infers:

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
+from devlint.rules.code.control_flow import exclude_each_other
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.destination import destination
@@ -117,7 +118,8 @@ class BlockingCopyFromPinned(Rule):
             self._waiting[loop].append(site)
         while loop in self._free and self._waiting[loop]:
             waiting = self._waiting[loop].pop()
-            if waiting.node not in self._told:
+            apart = exclude_each_other(self.source, self._free[loop], waiting.node)
+            if waiting.node not in self._told and not apart:
                 what = quoted(waiting.value.text, "this part of the batch")
                 yield self._blocked(
                     waiting,

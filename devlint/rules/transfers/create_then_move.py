@@ -39,8 +39,8 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
 _NAMED = r"[A-Za-z_][\w.]*"
-_LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
-_HAD = re.compile(r"(?<!not )\bhasattr\(self, '(\w+)'\)|\bself\.(\w+) is not None|(?<!not )\bin self\.(\w+)")
+_LACKED = re.compile(r"not hasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is None|not in (self)\.(\w+)")
+_HAD = re.compile(r"(?<!not )\bhasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is not None|(?<!not )\bin (self)\.(\w+)")
 _SEED = r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$"
 
 
@@ -50,8 +50,8 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
-    each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
-    first use on, and methods other than `forward` under `@torch.no_grad()`), and a hint elsewhere and in functions that
+    each side of a branch. It is a warning in a loop and in the code of a module (but for methods other than `forward`
+    under `@torch.no_grad()`), and a hint elsewhere and in functions that
     measure; also a hint where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a
     tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
     in the forward pass, and in the backward pass once more.
@@ -76,9 +76,10 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - Nothing shows that it happens again and again, as in a loop, a step of training or the methods of a module; or the
-      function is compiled with `torch.compile`, which makes it on the device by itself; or they are random numbers, of
-      which the device draws others from the same seed: then it is a hint for those who select the rule.
+    - Nothing shows that it happens again and again, as in a loop, a step of training or the methods of a module; it is
+      kept from its first use on, under a test that it is not there yet; the function is compiled with `torch.compile`,
+      which makes it on the device by itself; or they are random numbers, of which the device draws others from the same
+      seed: then it is a hint for those who select the rule.
     - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
@@ -211,8 +212,8 @@ class CreateThenMove(Rule):
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
-        again = site.scope.step or (site.scope.module and site.scope.function != "__init__")
-        return not (again or site.repeated)
+        again = site.scope.step or (site.scope.module and site.scope.function != "__init__") or site.repeated
+        return not again or self._kept(site)
 
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
@@ -230,19 +231,26 @@ class CreateThenMove(Rule):
         return site.scope.function != "forward" and any(map(builds_no_graph, decorators))
 
     def _kept(self, site: Transfer) -> bool:
-        """Whether the copy is made on first use only: under a test for what it then becomes an attribute of `self`."""
+        """Whether the copy is made on first use only: under a test for what is then kept under that name."""
+        looped = False
         for outer, inner in way_to(self.source, site.node):
+            looped = looped or isinstance(outer, (ast.For, ast.While))
             if isinstance(outer, ast.If):
                 missing = inner in outer.body
                 asked = (_LACKED if missing else _HAD).finditer(ast.unparse(outer.test))
-                names = [name for match in asked for name in match.groups() if name]
+                # a local name keeps what it has from one round of a loop to the next
+                names = [words[-1] for words in map(_words, asked) if looped or len(words) > 1]
                 if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
                     return True
         return False
 
 
+def _words(match: re.Match[str]) -> list[str]:
+    return [word for word in match.groups() if word]
+
+
 def _keeps(block: list[ast.stmt], name: str) -> bool:
-    """Whether a block gives `self` an attribute, or something in it."""
+    """Whether a block gives a name or an attribute a value, or something in it."""
     for node in (node for statement in block for node in walk(statement)):
         if isinstance(node, ast.Call):
             named = any(isinstance(part, ast.Constant) and part.value == name for part in node.args)
@@ -250,6 +258,7 @@ def _keeps(block: list[ast.stmt], name: str) -> bool:
             stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
             target = node.value if isinstance(node, ast.Subscript) else node
             named = stored and isinstance(target, ast.Attribute) and target.attr == name
+            named = named or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
         if named:
             return True
     return False

@@ -66,8 +66,10 @@ class Optimizers(Observer):
             place = frame.place_of(module) if isinstance(module, Module) else device.UNKNOWN
             unmoved = isinstance(module, Opaque) and (key, DEVICE) not in frame.state.heap
             unmoved = unmoved and (path != _STATELESS or "momentum" in call.keywords)
-            if place.kind is Kind.CPU or unmoved:
-                self._known.setdefault(call.node, _Known(path, key, place, scope_of(frame)))
+            before = self._known.get(call.node)
+            if (place.kind is Kind.CPU or unmoved) and (before is None or before.moved is None):
+                # made anew where a function is followed once more, with nothing loaded yet
+                self._known[call.node] = _Known(path, key, place, scope_of(frame))
         return Stateful(path, node=call.node)
 
     def restore(self, frame: Frame, optimizer: Stateful, call: Call) -> None:
