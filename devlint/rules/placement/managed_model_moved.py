@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.device import Kind
 from devlint.immutable import immutable
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
@@ -11,13 +12,17 @@ from devlint.sites.placement import ManagedMove
 
 @immutable(frozen=True, slots=True)
 class _Manager:
-    """What a message says of who places something, and how grave it is to move that."""
+    """What a message says of who places something, and how grave it is to move that.
+
+    It may be less so for what is no module, but a ``part``, or where the code goes to a device that it has ``chosen``.
+    """
 
     places: str
     consequence: str
     help: str
     severity: Severity | None = None
     part: Severity | None = None
+    chosen: Severity | None = None
 
 
 _LEAVE_OUT = "leave the move out"
@@ -45,6 +50,7 @@ _MANAGERS = {
         "is in a hook of Lightning, whose trainer chooses the device",
         "it goes elsewhere if the trainer has chosen another",
         "leave the move out; make new tensors with `device=self.device`",
+        chosen=Severity.INFO,
     ),
     "Lightning's own": _Manager(
         "comes from Lightning's trainer", "the trainer has put it there already", _LEAVE_OUT, Severity.INFO
@@ -94,7 +100,8 @@ class ManagedModelMoved(Rule):
     - `Accelerator(device_placement=False)`, and what was moved before it was prepared.
     - New tensors that go to `self.device`, or to where another tensor is, in Lightning's hooks.
     - The one branch offloads, and the other moves.
-    - It is an info only in tests, which may see to it that the library notices.
+    - It is an info in Lightning's hooks where the device is one that the code has chosen, be it for what the machine
+      has: it is the trainer's nearly always. It is one in tests, which may see to it that the library notices.
 
     ## Fix safety
     There is no fix: what the move was meant for is for the author to say.
@@ -111,7 +118,8 @@ class ManagedModelMoved(Rule):
     def judge(self, site: ManagedMove) -> Reports:
         """A report for each such move."""
         manager = _MANAGERS.get(site.manager) or _Manager(f"is placed by {site.manager}", _IN_VAIN, _LEAVE_OUT)
-        severity = manager.part if site.part and manager.part is not None else manager.severity
+        chosen = site.target.kind is not Kind.ACCELERATOR
+        severity = (site.part and manager.part) or (chosen and manager.chosen) or manager.severity
         yield Report(
             f"{shown(site.value.text)} {manager.places}; {manager.consequence}",
             label="moved by hand",
