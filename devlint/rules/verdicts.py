@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import in_format
+from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
 from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
 from devlint.source.tree import Source
-
-_PLACES = re.compile(r"cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\(|Trainer\b", re.IGNORECASE)
-"""How code says that something may go elsewhere."""
 
 
 def verdicts(
@@ -93,7 +90,7 @@ def _for_one_machine(source: Source) -> bool:
 
 def _stays_on_the_cpu(source: Source) -> bool:
     """Whether a file trains its network where it is made: it has the loop, and never names another device."""
-    return "backward(" in source.text and not _PLACES.search(source.text)
+    return "backward(" in source.text and not names_devices(source)
 
 
 def _applicable(source: Source, fix: Fix | None) -> Fix | None:

@@ -42,7 +42,7 @@ class Scope:
     many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best first.
     ``device_aware`` says that the function places other tensors by device, ``stateless`` that the owner is a module
     with neither parameters nor buffers, so that nobody need move it.  ``bound`` says that it uses what knows CUDA
-    alone: a library, or NCCL.
+    alone: a library, or NCCL; ``dedicated`` that its file or function imports what does nothing without an accelerator.
     """
 
     function: str = ""
@@ -61,6 +61,7 @@ class Scope:
     required: bool = False
     counted: bool = False
     bound: bool = False
+    dedicated: bool = False
 
 
 @immutable(frozen=True, slots=True)

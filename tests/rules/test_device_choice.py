@@ -111,14 +111,32 @@ def test_who_follows_a_tensor_need_not_ask_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["import iou3d_cuda", "from . import iou3d_cuda", "from ops.iou3d_cuda import nms"]
+    "statement",
+    [
+        "import iou3d_cuda",
+        "from . import iou3d_cuda",
+        "from ops.iou3d_cuda import nms",
+        "import flash_attn",
+        "from apex import amp",
+        "import spconv.pytorch as spconv",
+        "from torch.utils.cpp_extension import CUDAExtension\nkernels = CUDAExtension('kernels', sources)",
+    ],
 )
 def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
-    """Seen in bevfusion."""
-    text = CALL.replace("f(x)", "f(x: torch.Tensor, y: torch.Tensor)")
-    assert [each.code for each in found(text)] == ["DVL601"]
-    assert found(f"{statement}\n{text}") == []
-    assert [each.code for each in found(f"from misc import to_cuda\n{text}")] == ["DVL601"]
+    """Seen in bevfusion: CUDA was chosen with them."""
+    text = HEAD + "def f(y, device):\n    return y.cuda(), torch.zeros(3, device='cuda')\n"
+    text += "def g(x, y):\n    x.load_state_dict(torch.load(y))\nthere = torch.cuda.is_available()\n"
+    told = [each.code for each in found(f"from misc import to_cuda\n{text}")]
+    assert sorted(told) == ["DVL601", "DVL602", "DVL604"]
+    assert [each.code for each in found(f"{statement}\n{text}")] == []
+
+
+def test_what_an_option_imports_is_not_needed() -> None:
+    """Seen in mt-dnn: mixed precision by apex, if somebody asks for it."""
+    text = HEAD + "def f(x, fp16, device):\n    {}\n    return x.cuda()\n"
+    text += "there = torch.cuda.is_available()\n"
+    assert [each.code for each in found(text.format("if fp16:\n        from apex import amp"))] == ["DVL601"]
+    assert found(text.format("from apex import amp")) == []
 
 
 AT_HAND = HEAD + "def f(x, y: torch.Tensor):\n    return {}\n"
@@ -127,10 +145,15 @@ LOADED = AT_HAND.format("x.cuda(), y.load_state_dict(torch.load(x))")
 
 @pytest.mark.parametrize(
     ("value", "code"),
-    [("x.cuda(), y.device", "DVL601"), ('x.to("cuda"), y.device', "DVL602")],
+    [
+        ("x.cuda(), device", "DVL601"),
+        ('x.to("cuda"), device', "DVL602"),
+        # it saves the copy, too
+        ("x + torch.zeros(3).cuda(), y.device", "DVL601"),
+    ],
 )
 def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str, code: str) -> None:
-    text = AT_HAND.format(value)
+    text = AT_HAND.replace("y: torch.Tensor", "y: torch.Tensor" + ", device" * value.endswith(" device")).format(value)
     told = [(each.code, str(each.severity), each.design) for each in found(text)]
     assert (code, "info", f"of {code}") in told
     asks = f"{text}there = torch.cuda.is_available()\n"
@@ -139,12 +162,30 @@ def test_in_a_file_for_cuda_alone_what_could_be_said_better_is_a_hint(value: str
     assert [(each.code, str(each.severity), each.design) for each in selected] == [(code, "warning", "")]
 
 
+@pytest.mark.parametrize(("value", "code"), [("x.cuda(y.get_device())", "DVL601"), ('x.to("cuda")', "DVL602")])
+def test_a_file_for_cuda_alone_has_an_argument_where_it_moves_all_else(value: str, code: str) -> None:
+    """Seen in CCNet and 2d-gaussian-splatting: to follow the argument opens nothing."""
+    text = AT_HAND.format(value)
+    assert found(text) == []
+    assert [each.code for each in found(text, None, (RuleLayer((code,)),))] == [code]
+    assert code in [each.code for each in found(f"{text}there = torch.cuda.is_available()\n")]
+
+
 def test_a_program_for_cuda_alone_loads_what_it_saved_on_its_gpu() -> None:
     assert "DVL604" not in [each.code for each in found(LOADED)]
     selected = found(LOADED, None, (RuleLayer(("DVL604",)),))
     assert [(each.code, str(each.severity)) for each in selected] == [("DVL604", "warning")]
     asks = f"{LOADED}there = torch.cuda.is_available()\n"
-    assert ("DVL604", "warning") in [(each.code, str(each.severity)) for each in found(asks)]
+    # what the function does anyway needs a GPU, whatever the rest of the file asks
+    assert "DVL604" not in [each.code for each in found(asks)]
+    for moved in (
+        "x.cuda() if x else x",
+        "x.cuda(y.rank)",
+        "dist.init_process_group(), x.cuda()",
+        "(lambda: x.cuda())",
+    ):
+        told = [(each.code, str(each.severity)) for each in found(asks.replace("x.cuda()", moved))]
+        assert ("DVL604", "warning") in told
 
 
 def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:

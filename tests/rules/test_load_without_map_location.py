@@ -67,16 +67,18 @@ def test_a_load_goes_where_it_is_used(body: str, place: str) -> None:
     assert found.help.partition(":")[0] == f"add `map_location={place}`"
 
 
-def test_a_library_that_needs_cuda_says_nothing_of_which_gpu() -> None:
-    """Seen in trlx."""
-    text = "import torch\nfrom apex.transformer import parallel_state\nnet.load_state_dict(torch.load(path))\n"
-    assert [finding.code for finding in check_source(text)] == ["DVL604"]
+def test_processes_with_a_gpu_each_load_to_that_of_the_one_that_saved() -> None:
+    """Seen in inplace_abn; one process that needs CUDA has the only GPU."""
+    text = "import torch\nfrom torch.nn.parallel import {}\nthere = torch.cuda.is_available()\n\n"
+    text += "def main(net, path):\n    net.cuda()\n    net.load_state_dict(torch.load(path))\n"
+    for wrapper, told in (("DistributedDataParallel", ["DVL604"]), ("DataParallel", [])):
+        assert [one.code for one in check_source(text.format(wrapper)) if one.code == "DVL604"] == told
 
 
 def test_the_state_of_a_sampler_is_numbers() -> None:
     """Seen in Open-Sora."""
     text = "import torch\n{0}.load_state_dict(torch.load('state.pt'))\n"
-    assert [check_source(text.format(name)) for name in ("sampler", "self.lr_scheduler")] == [[], []]
+    assert [check_source(text.format(name)) for name in ("sampler", "self.lr_scheduler", "sched")] == [[], [], []]
     assert [finding.code for finding in check_source(text.format("optimizer"))] == ["DVL604"]
 
 
@@ -117,7 +119,7 @@ def test_a_whole_network_that_stays_where_it_is_put_has_to_be_moved_too() -> Non
     """Seen in awd-lstm-lm: on the CPU it would meet batches that are elsewhere."""
     for use, more, told in (
         ("net.eval()", "", []),
-        ("net = net.cuda()", "", ["cpu"]),
+        ("net = net.cuda() if USE_CUDA else net", "", ["cpu"]),
         ("net.eval()", ", device", ["device"]),
     ):
         text = WHOLE.format(use=use, more=more) + "torch.cuda.is_available()\n"
@@ -140,11 +142,42 @@ def test_what_a_file_saves_from_the_cpu_it_loads_anywhere() -> None:
     text += "\ndef load(net, p):\n    net.load_state_dict(torch.load(p))\n"
     assert check_source(text.format(".cpu()")) == []
     assert [found.code for found in check_source(text.format(""))] == ["DVL604"]
+    # seen in PixArt: what is saved to another path says nothing of this one
+    other = "\ndef log(state):\n    torch.save(state, 'log.pt')\n"
+    assert [found.code for found in check_source(text.format(".cpu()") + other)] == []
+
+
+CONVERTED = """
+import torch
+
+def restore(net):
+    net.load_state_dict(torch.load({}))
+
+net = convert()
+torch.save(net.state_dict(), "net.pth")
+restore({})
+"""
+
+
+def test_what_a_script_makes_without_a_word_of_devices_it_loads_anywhere() -> None:
+    """Seen in FastPhotoStyle: a converter."""
+    assert check_source(CONVERTED.format("'net.pth'", "net")) == []
+    assert [found.code for found in check_source(CONVERTED.format("'other.pth'", "net"))] == ["DVL604"]
+    assert [found.code for found in check_source(CONVERTED.format("'net.pth'", "net.to(device)"))] == ["DVL604"]
+
+
+def test_the_state_of_a_generator_is_always_on_the_cpu() -> None:
+    text = "import torch\nimport random\n\nstate = torch.load('rng.pt')\n{}(state['torch'])\n"
+    for name in ("torch.set_rng_state", "torch.cuda.set_rng_state_all", "random.setstate", "np.random.set_state"):
+        assert check_source(text.format(name)) == []
+    assert [found.code for found in check_source(text.format("net.load_state_dict"))] == ["DVL604"]
 
 
 def test_what_had_the_name_before_was_moved_by_itself() -> None:
     """Seen in awd-lstm-lm: the best network replaces the one that was trained on the GPU."""
-    text = "import torch\n\nnet = make()\n{}net.cuda()\n{}print(net.eval()(x), {{}})\nnet.load_state_dict({{}})\n"
+    text = (
+        "import torch\n\nnet = make()\n{}net.cuda(args.gpu)\n{}print(net.eval()(x), {{}})\nnet.load_state_dict({{}})\n"
+    )
     load = "net = torch.load('best.pt')\n"
     for order, told in ((("", load), []), ((load, ""), ["DVL604"])):
         asking = text.format(*order) + "torch.cuda.is_available()\n"

@@ -69,6 +69,7 @@ def scope_of(frame: Frame) -> Scope:
         sometimes=loop is not None and (frame.chances > loop.chances or loop.skips),
         # what is imported needs CUDA, or what has been asked for does
         bound=frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound,
+        dedicated=frame.interpreter.index.dedicated or bool(frame.info and frame.info.dedicated),
     )
 
 

@@ -83,8 +83,9 @@ class FunctionInfo(nodes.Holder):
 
     @cached_property
     def dedicated(self) -> bool:
-        """Whether it imports what needs CUDA."""
-        return bool(self.index.needs((*self.of(ast.Import), *self.of(ast.ImportFrom))))
+        """Whether it imports what needs CUDA, whatever it is asked for."""
+        tried = (part for each in self.node.body if isinstance(each, ast.Try) for part in each.body)
+        return bool(self.index.needs([*self.node.body, *tried]))
 
     @cached_property
     def initialises(self) -> bool:
@@ -262,8 +263,7 @@ class ClassInfo(nodes.Holder):
 class Index(nodes.Holder):
     """All definitions of a file, with the imports of its top level.
 
-    ``label`` stands in keys for a file that others import from, ``elsewhere`` tells the class of another file behind a
-    dotted name.
+    ``label`` stands in keys for a file that others import from, ``elsewhere`` tells the class behind a dotted name.
     """
 
     def __init__(

@@ -8,12 +8,17 @@ from functools import lru_cache
 
 from devlint.finding import OF_RULE
 from devlint.rules.base import Rule
+from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
-_KERNELS = re.compile(r"\.cu[\"']")
-"""The source of a kernel for CUDA, which is built where the code runs."""
+_KERNELS = re.compile(r"\.cu[\"']|\bCUDAExtension\(")
+"""The source of a kernel for CUDA, or what builds it."""
+_OF_TENSOR = re.compile(r"(?!self\.)\w+\.device")
+"""The device of an argument."""
+_PLACES = re.compile(r"cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\(|Trainer\b", re.IGNORECASE)
+"""How code says that something may go elsewhere."""
 _STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)
@@ -46,10 +51,30 @@ def design(source: Source, code: str, device: str = "") -> str:
 
 def is_for_cuda(source: Source) -> bool:
     """Whether a file is for CUDA alone: it never asks which accelerator there is, or stops where CUDA is missing."""
-    return not _ASKS.search(source.text) or builds_kernels(source) or _insists_on_cuda(source.tree)
+    return not _ASKS.search(source.text) or _builds_kernels(source) or _insists_on_cuda(source.tree)
 
 
-def builds_kernels(source: Source) -> bool:
+def names_devices(source: Source) -> bool:
+    """Whether a file says that something may go elsewhere than to the CPU."""
+    return _PLACES.search(source.text) is not None
+
+
+def has_chosen_cuda(source: Source, scope: Scope) -> bool:
+    """Whether code is of no use without CUDA, whatever it calls its device: it imports, or builds, kernels for it."""
+    return scope.dedicated or _builds_kernels(source)
+
+
+def gains_little(source: Source, scope: Scope, device: str, better: bool = False) -> bool:
+    """Whether naming a ``device`` in the place of CUDA opens nothing: there is none, or all around it needs CUDA.
+
+    A device that somebody has chosen says more than that of an argument, which was moved to CUDA as everything in such
+    a file is; unless the code is ``better`` for it anyway.
+    """
+    mere = not better and _OF_TENSOR.fullmatch(device) is not None and is_for_cuda(source)
+    return not device or mere or has_chosen_cuda(source, scope)
+
+
+def _builds_kernels(source: Source) -> bool:
     """Whether a file builds kernels for CUDA, without which it is of no use."""
     return "cpp_extension" in source.text and _KERNELS.search(source.text) is not None
 

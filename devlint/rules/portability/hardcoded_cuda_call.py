@@ -13,7 +13,7 @@ from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Sever
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, function_at, keyword_of, method_of, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import builds_kernels, design, device_choice, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, gains_little, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -69,7 +69,9 @@ class HardcodedCudaCall(Rule):
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       of the places for which a device is at hand one hint tells.
     - Where no device is at hand but CUDA, it is for those who select the rule: a choice has to be made for the whole
-      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`.
+      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`, or
+      import what needs CUDA, such as `flash_attn`; and in files for CUDA alone where the device is that of an argument,
+      unless the copy can be left out besides.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -134,6 +136,8 @@ class HardcodedCudaCall(Rule):
         made = _made_at_once(site)
         created = creating(self.source, site, made) if made is not None and device and not given else None
         at_once = made is not None and (created is not None or not instead)
+        # it saves a copy, or a question, besides
+        better = created is not None or asking is not None
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
         if moved is not None and asking is not None and isinstance(asking.body[0], ast.Assign):
             moved = self._without_question(asking, site.node, moved)
@@ -151,7 +155,7 @@ class HardcodedCudaCall(Rule):
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=not instead or (asking is None and _asks_where_it_is(way)) or builds_kernels(self.source),
+            asked=(asking is None and _asks_where_it_is(way)) or gains_little(self.source, site.scope, instead, better),
             covers=("DVL203",) if at_once else (),
             design=design(self.source, self.code, instead),
         )

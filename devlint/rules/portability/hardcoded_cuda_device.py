@@ -9,7 +9,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import builds_kernels, design, device_choice, knows_others, since
+from devlint.rules.code.device_choice import design, device_choice, gains_little, knows_others, since
 from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available"
@@ -89,7 +89,8 @@ class HardcodedCudaDevice(Rule):
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       of the places for which a device is at hand one hint tells.
     - Where no device is at hand but CUDA, it is for those who select the rule: a choice has to be made for the whole
-      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`.
+      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`,
+      and in files for CUDA alone where the device is that of an argument.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -128,7 +129,7 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=not device or builds_kernels(self.source),
+            asked=gains_little(self.source, site.scope, device),
             design=design(self.source, self.code, device),
         )
 

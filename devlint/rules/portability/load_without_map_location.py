@@ -14,7 +14,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
-from devlint.rules.code.device_choice import design, is_for_cuda
+from devlint.rules.code.device_choice import design, has_chosen_cuda, is_for_cuda, names_devices
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
@@ -34,9 +34,18 @@ _HELD = (
 """How a file uses an attribute that is a network, its state, or a mapping of such."""
 _SUPPLIES = r"(?i)(?:^|[_.])(?:(?:hf_hub_)?download|fetch|cached|get_\w*file)(?:$|_)"
 """The names of functions that bring a published file, and say where it is now."""
+_CUDA_ALONE = r"^(?:[\w.]*device\()?'cuda(?::0)?'\)?$"
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
-_NUMBERS = r"(?i)(?:.*[._])?\w*(?:sampler|scheduler|dataloader|scaler)\w*\.load_state_dict"
+_NUMBERS = (
+    r"(?i)(?:.*[._])?\w*(?:(?:sampler|sched|dataloader|scaler)\w*\.load_state_dict"
+    r"|set_rng_state(?:_all)?|random\.set_?state)"
+)
 """What takes a state that is numbers: which step it is, from which seed, how far a loss is scaled."""
+_PROCESSES = re.compile(r"\b(?:init_process_group|DistributedDataParallel|set_device)\b")
+"""How a file speaks of processes with a GPU each, which load to the one that saved."""
+_APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+"""What does not run where it stands."""
+_BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.BoolOp)
 
 
 class LoadWithoutMapLocation(Rule):
@@ -68,18 +77,21 @@ class LoadWithoutMapLocation(Rule):
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
-    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler or a scaler:
-      numbers.
+    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler, a scaler or a
+      random number generator: numbers.
     - Files that name CUDA, and never ask which accelerator there is, or stop where CUDA is missing, are written for
-      CUDA alone, and find their GPU again: who selects the rule is told.
+      CUDA alone, and find their GPU again: who selects the rule is told. So is who does where the function moves
+      something to CUDA whatever happens, `net.cuda()`, unless the file speaks of processes with a GPU each; and in
+      files that build kernels for CUDA or import what needs it.
     - Loads of published files that one function brings, such as `torch.load(get_model_file(name))`, are one hint,
       unless the rule is selected.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory, or has trained what it then loads; where the file saves from the CPU alone; for a whole
-      network that stays where it is put, if no device is at hand; for weights from a URL: what is published is nearly
-      always saved from the CPU; where an object keeps what is loaded as mere data; and where the file of code never
-      speaks of a state dict, and the result is not used as a network or a tensor: words and numbers are nowhere, and
-      what NumPy reads as it comes, `torch.load(file).numpy()`, was saved from the CPU.
+      reads it from memory, or has trained what it then loads; where the file saves from the CPU alone, or what it saves
+      to that path; where a script that names no device has saved it; for a whole network that stays where it is put, if
+      no device is at hand; for weights from a URL: what is published is nearly always saved from the CPU; where an
+      object keeps what is loaded as mere data; and where the file of code never speaks of a state dict, and the result
+      is not used as a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
+      `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -129,6 +141,9 @@ class LoadWithoutMapLocation(Rule):
         placed = edits.with_arguments(self.source, site.node, map_location=place)
         # a program for CUDA alone finds its GPU again, unless it saved from another one
         at_home = not site.scope.bound and _CUDA.search(self.source.text) is not None
+        needs_cuda = has_chosen_cuda(self.source, site.scope) or (
+            at_home and (is_for_cuda(self.source) or _needs_cuda(self.source, site.node))
+        )
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
@@ -136,7 +151,7 @@ class LoadWithoutMapLocation(Rule):
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
-            asked=at_home and is_for_cuda(self.source),
+            asked=needs_cuda,
             design=design(self.source, self.code, place) if at_home else _supplied(self.source, site.node, self.code),
         )
 
@@ -146,6 +161,32 @@ def _supplied(source: Source, node: ast.AST, code: str) -> str:
     file = node.args[0] if isinstance(node, ast.Call) and node.args else None
     name = ast.unparse(file.func) if isinstance(file, ast.Call) else ""
     return f"{OF_RULE.format(code)} whose file `{name}()` supplies" if re.search(_SUPPLIES, name) else ""
+
+
+def _needs_cuda(source: Source, node: ast.AST) -> bool:
+    """Whether the function moves something to CUDA wherever it comes to ``node``, in the only process there is."""
+    if _PROCESSES.search(source.text):
+        return False
+    inside = {inner for _, inner in way_to(source, node)}
+    rest = list(ast.iter_child_nodes(around(source, node)))
+    while rest:
+        part = rest.pop()
+        if isinstance(part, _BRANCHES):
+            # of a branch, only that to which the load belongs
+            lists = (getattr(part, name, None) for name in ("body", "orelse", "finalbody"))
+            rest += [one for each in lists if isinstance(each, list) and not inside.isdisjoint(each) for one in each]
+        elif not isinstance(part, _APART):
+            if isinstance(part, ast.Call) and _moves_to_cuda(part):
+                return True
+            rest += ast.iter_child_nodes(part)
+    return False
+
+
+def _moves_to_cuda(call: ast.Call) -> bool:
+    """Whether a call moves something to the one GPU of a program."""
+    if method_of(call) == "cuda":
+        return not call.args
+    return method_of(call) == "to" and bool(call.args) and re.search(_CUDA_ALONE, ast.unparse(call.args[0])) is not None
 
 
 def _uses(source: Source, node: ast.AST, later: bool = False) -> set[str]:
@@ -176,12 +217,14 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     """Whether the data is the program's own: from memory, saved or trained in the function, saved from the CPU."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
-    if _first_backward(around(source, node)) < node.lineno or _saves_from_cpu(source.tree):
+    if _first_backward(around(source, node)) < node.lineno:
         return True
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
     path = _written(_path_of(file))
+    if _saves_from_cpu(source, path):
+        return True
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
@@ -189,6 +232,16 @@ def _from_here(source: Source, node: ast.AST) -> bool:
         return path in _saved(next(holders, None) or around(source, node))
     first = _saved(around(source, node)).get(path)
     return first is not None and first < node.lineno
+
+
+def _saves_from_cpu(source: Source, path: str) -> bool:
+    """Whether a file copies to the CPU all that it saves, or saves there, or is a script that names no device."""
+    saves = _saves(source.tree)
+    there = [call for to, call in saves if to == path]
+    if there and not names_devices(source) and all(around(source, call) is source.tree for call in there):
+        return True
+    copied = [[".cpu()" in ast.unparse(call.args[0]) for call in calls] for calls in (there, [one for _, one in saves])]
+    return any(flags and all(flags) for flags in copied)
 
 
 def _keeps_data(source: Source, node: ast.AST) -> bool:
@@ -216,11 +269,10 @@ def _first_backward(body: ast.AST) -> float:
 
 
 @lru_cache(maxsize=8)
-def _saves_from_cpu(tree: ast.AST) -> bool:
-    """Whether a file copies to the CPU all that it saves: ``torch.save(net.cpu().state_dict(), path)``."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
-    saved = [ast.unparse(call.args[0]) for call in calls if method_of(call) == "save" and len(call.args) > 1]
-    return bool(saved) and all(".cpu()" in text for text in saved)
+def _saves(tree: ast.AST) -> list[tuple[str, ast.Call]]:
+    """Where a file saves something, each with the path, as a dump: ``torch.save(net.cpu().state_dict(), path)``."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1)
+    return [(_written(_path_of(call.args[1])), call) for call in calls if method_of(call) == "save"]
 
 
 @lru_cache(maxsize=8)
