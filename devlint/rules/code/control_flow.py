@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from devlint.flow.syntax.names import imported
 from devlint.flow.syntax.nodes import DEFINITIONS
-from devlint.rules.code.blocks import Way, around, earlier, stores, way, way_to
+from devlint.rules.code.blocks import Way, around, builds_no_graph, earlier, function_at, stores, way, way_to
 from devlint.source.syntax import below, says_none, walk
 from devlint.source.tree import Source
 
@@ -77,6 +77,23 @@ def exclude_each_other(source: Source, first: ast.AST, second: ast.AST) -> bool:
             if (inner in body) is not (other in body):
                 return True
     return False
+
+
+def builds_no_graph_at(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether code runs under ``torch.no_grad()``, or in a function that is only called where that is so."""
+    function = function_at(source, node)
+    withs = (outer for outer, _ in way_to(source, node) if isinstance(outer, ast.With))
+    managers = [item.context_expr for outer in withs for item in outer.items]
+    if function in seen or any(map(builds_no_graph, [*managers, *getattr(function, "decorator_list", ())])):
+        return True
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    name = function.name
+    spoken = [part for part in walk(source.tree) if name in (getattr(part, "id", ""), getattr(part, "attr", ""))]
+    calls = [part for part in walk(source.tree) if isinstance(part, ast.Call) and part.func in spoken]
+    # who hands it on may call it anywhere
+    known = bool(calls) and len(calls) == len(spoken)
+    return known and all(builds_no_graph_at(source, call, seen | {function}) for call in calls)
 
 
 def _has_value(source: Source, name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:

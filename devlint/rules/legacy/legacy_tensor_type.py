@@ -10,6 +10,7 @@ from devlint.flow.catalog.concepts import VARIABLE
 from devlint.rules.base import Applicability, Fix, Report, Reports, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal, way_to
+from devlint.rules.code.control_flow import builds_no_graph_at
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.device_choice import is_for_cuda
 from devlint.rules.code.imports import importing
@@ -65,7 +66,8 @@ class LegacyCudaTensorType(DeprecatedName):
     - Code for several versions of torch: a `try` that handles an ImportError or AttributeError, a branch that hangs on
       `hasattr` or on the version.
     - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
-      the tensor, which NCCL takes from CUDA alone, and in tests.
+      the tensor, which NCCL takes from CUDA alone, and in tests; and of `volatile=` under `torch.no_grad()`, be it
+      around all calls of the function in the file: nothing is lost.
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       who selects the rule is told. So is who does of a type of CUDA's where the code has no device at hand.
 
@@ -145,11 +147,14 @@ class LegacyCudaTensorType(DeprecatedName):
         volatile = keyword_of(call, "volatile")
         spelled = edits.short(self.source.segment(site.node), "Variable")
         if volatile is not None:
+            lost = not builds_no_graph_at(self.source, call)
+            why = ": the graph is built all the same" if lost else ", and no graph is built here"
             return Report(
-                f"`volatile` of `{spelled}` does nothing since torch 0.4: the graph is built all the same",
+                f"`volatile` of `{spelled}` does nothing since torch 0.4{why}",
                 node=volatile,
                 label="without effect",
-                help="compute under `with torch.no_grad():`",
+                severity=None if lost else Severity.INFO,
+                help="compute under `with torch.no_grad():`" if lost else "leave it out",
                 # such code has never run on a torch that lacks it, and what it needs instead was not there
                 asked=_BEFORE.search(self.source.text) is not None,
             )
