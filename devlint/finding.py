@@ -12,6 +12,8 @@ ALSO = "also here"
 """How a finding labels the place of another one, for which it stands, too."""
 OF_RULE = "of {}"
 """The design of what is a hint: all those of a rule, by its code, are one."""
+OF_COPIES = "in copies of the class"
+"""What findings have in common that differ in the name of the class that they are about."""
 ENOUGH_STEPS = 3
 """What was seen in fewer steps of a run may be a matter of its beginning."""
 
@@ -173,7 +175,8 @@ class Finding:
     ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.  ``asked`` says that
     it is only for those who select the rule themselves.  ``evidence`` is what a run says of it, if one was asked.
     Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one, and so are those of one
-    ``design`` in all files; those of the rules that it ``covers`` have nothing to add about the same place.
+    ``design`` in all files, or about copies of a class, if they have ``shared`` what they say of it; those of the rules
+    that it ``covers`` have nothing to add about the same place.
     ``selected`` says that somebody has asked for its rule.
     """
 
@@ -192,6 +195,7 @@ class Finding:
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
     cause: str = field(default="", compare=False, repr=False)
     design: str = field(default="", compare=False, repr=False)
+    shared: str = field(default="", compare=False, repr=False)
     covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
     selected: bool = field(default=False, compare=False, repr=False)
 

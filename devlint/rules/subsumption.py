@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from devlint.finding import ALSO, OF_RULE, Applicability, Finding, Place, Severity
+from devlint.finding import ALSO, OF_COPIES, OF_RULE, Applicability, Finding, Place, Severity
 
 
 def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Finding]:
@@ -34,20 +34,24 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
     if finding.asked:
         return replace(finding, label="", related=(), help="", fix=None)
     if finding.code in wanted:
-        return replace(finding, design="", selected=True)
+        return replace(finding, design="", shared="", selected=True)
     if finding.design:
         return replace(finding, severity=Severity.INFO)
     return finding if finding.severity > Severity.INFO else replace(finding, design=OF_RULE.format(finding.code))
 
 
 def summarized(findings: Sequence[Finding]) -> list[Finding]:
-    """A run's findings, in order, of which one stands for those of a file with the same cause, or of one design."""
+    """A run's findings, in order, of which one stands for those of a file with the same cause, or of one design.
+
+    What is found in a class that somebody has copied is one design, too.
+    """
     alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         # what a run says is said of each
-        design, cause = (finding.design, finding.cause) if finding.evidence is None else ("", "")
-        own = (finding.filename, finding.code, finding.severity, cause or finding.span)
-        alike.setdefault((design,) if design else own, []).append(finding)
+        told = finding if finding.evidence is None else replace(finding, design="", shared="", cause="")
+        own = (finding.code, finding.severity)
+        key = (*own, told.shared) if told.shared else (*own, finding.filename, told.cause or finding.span)
+        alike.setdefault((told.design,) if told.design else key, []).append(finding)
     return [_one(several) for several in alike.values()]
 
 
@@ -62,10 +66,11 @@ def _one(several: Sequence[Finding]) -> Finding:
             fix = replace(fix, edits=tuple(edits), applicability=weaker.applicability)
     places = [Place(one.span, ALSO, "" if one.filename == first.filename else one.filename) for one in others]
     told = replace(first, related=(*first.related, *places), fix=fix)
-    if not others or not first.design:
+    design = first.design or (OF_COPIES if first.shared else "")
+    if not others or not design:
         return told
     files = len({one.filename for one in several})
-    more = f" ({len(others)} more {first.design}" + (f", in {files} files)" if files > 1 else ")")
+    more = f" ({len(others)} more {design}" + (f", in {files} files)" if files > 1 else ")")
     codes = ",".join(sorted({one.code for one in several}))
     help_ = f"{first.help}; `--extend-select {codes}` tells of each place"
     return replace(told, message=first.message + more, help=help_)

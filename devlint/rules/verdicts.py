@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -41,7 +42,7 @@ def verdicts(
                 node = report.node or site.node
                 if home is not None and home(node) is not source:
                     continue
-                finding = _finding(source, judge, report, node, home)
+                finding = _finding(source, judge, report, node, site.scope.owner, home)
                 key = (finding.code, finding.span)
                 # the same place can be reached on several paths: keep the gravest verdict
                 if key not in found or finding.severity > found[key][0].severity:
@@ -50,7 +51,7 @@ def verdicts(
 
 
 def _finding(
-    source: Source, rule: Rule, report: Report, node: ast.AST, home: Callable[[ast.AST], Source] | None
+    source: Source, rule: Rule, report: Report, node: ast.AST, owner: str, home: Callable[[ast.AST], Source] | None
 ) -> Finding:
     homes = ((step, source if home is None else home(step.node)) for step in report.steps)
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
@@ -69,8 +70,16 @@ def _finding(
         asked=report.asked or _is_for_few(source, rule, severity),
         cause=report.cause,
         design=report.design,
+        shared=_shared(source, report, node, owner),
         covers=report.covers,
     )
+
+
+def _shared(source: Source, report: Report, node: ast.AST, owner: str) -> str:
+    """What a report says of a class but for its name, with the code that it is about; empty if it is of none."""
+    told = f"{report.message}\n{report.help}"
+    others = re.sub(rf"\b{re.escape(owner)}\b", "", told) if owner else told
+    return "" if others == told else f"{others}\n{' '.join(source.segment(node).split())}"
 
 
 def _is_for_few(source: Source, rule: Rule, severity: Severity) -> bool:

@@ -139,6 +139,40 @@ def test_the_hints_of_a_rule_are_one_for_the_run() -> None:
     assert len([edit for edit in finding.fix.edits if edit.content]) == 2
 
 
+COPIED = (
+    HEAD
+    + """
+class {0}(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.prefix = torch.arange({1}).long()
+
+    def forward(self, x):
+        return x + self.prefix
+"""
+)
+
+
+def test_what_is_said_of_copies_of_a_class_is_one_finding() -> None:
+    """Seen in P-tuning-v2: 17 copies of one class."""
+
+    def run(*classes: tuple[str, str], select: tuple[str, ...] = ()) -> list[Finding]:
+        config = Config(rule_layers=(RuleLayer(select),)) if select else Config()
+        texts = ((f"{number}.py", COPIED.format(*one)) for number, one in enumerate(classes))
+        return summarized([found for file, text in texts for found in check_source(text, file, config)])
+
+    copies = ("First", "n"), ("Second", "n"), ("Third", "n")
+    (finding,) = run(*copies)
+    assert (finding.code, finding.severity) == ("DVL104", Severity.WARNING)
+    assert "`First.to()`" in finding.message
+    assert finding.message.endswith(" (2 more in copies of the class, in 3 files)")
+    assert finding.help.endswith("; `--extend-select DVL104` tells of each place")
+    assert [place.filename for place in finding.related if place.label == "also here"] == ["1.py", "2.py"]
+    # another expression is another design, and who selects the rule has each
+    assert len(run(*copies, ("Fourth", "n + 1"))) == 2
+    assert len(run(*copies, select=("DVL104",))) == 3
+
+
 def test_hints_of_other_rules_stay_alone() -> None:
     text = (
         MADE.format("ones")

@@ -347,6 +347,7 @@ def test_a_finding_comes_back_as_it_was() -> None:
         True,
         cause="one",
         design="all",
+        shared="much",
         selected=True,
     )
     (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
