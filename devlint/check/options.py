@@ -95,7 +95,8 @@ def configure(options: Options, known: Callable[[Config], set[str]] = lambda con
     elif options.isolated:
         fixed = Config(root=os.getcwd())
     resolver = Resolver(validate, fixed, adjust, reads=not options.isolated)
-    config = resolver.at(first_directory(options))
+    first = first_directory(options)
+    config = resolver.at(first, first if first in map(os.path.abspath, options.paths) else "")
     for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
         try:
             check_selectors(selectors or (), known(config))

@@ -114,12 +114,13 @@ class Resolver:
         scripts = "__init__.py" not in names and any(name.endswith(".py") for name in names)
         return configured or (self._reads and (scripts or torch_requirement.may_declare(names)))
 
-    def at(self, directory: str) -> Config:
-        """The configuration for the files of an absolute directory."""
+    def at(self, directory: str, checked: str = "") -> Config:
+        """The configuration for the files of an absolute directory, in the one that is checked."""
         config = self._fixed or self._nearest(directory)
         if not self._reads:
             return config
-        found = None if config.target_torch is not None else torch_requirement.nearest(directory, self._required)
+        known = self._required
+        found = None if config.target_torch is not None else torch_requirement.nearest(directory, known, checked)
         scripts = default_device.importers(directory, self._scripts)
         key = id(config), found, scripts
         if key not in self._completed:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from fnmatch import fnmatch, translate
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from devlint.immutable import immutable
@@ -14,15 +13,22 @@ from devlint.source.files import content, toml
 
 Release = tuple[int, int]
 Table = dict[str, Any]
-Readers = Mapping[str, Callable[[str, bytes], Iterable[str]]]
+Readers = dict[str, Callable[[str, bytes], Iterable[str]]]
+Reader = Callable[[str], "Release | None"]
 _NAMES = frozenset({"torch", "pytorch"})
 """What torch is called in the package index, and by conda."""
-_LAST_WITH_TOOLKIT = "pytorch>=1.12"
-"""What ``cudatoolkit`` beside torch says: later ones come with ``pytorch-cuda`` instead, for those who take them."""
+_LAST_WITH = {
+    "9.0": (1, 1), "9.2": (1, 7), "10.0": (1, 4), "10.1": (1, 8), "10.2": (1, 12), "11.0": (1, 7), "11.1": (1, 10),
+    "11.3": (1, 12), "11.6": (1, 13), "11.7": (2, 0),
+}  # fmt: skip
+"""The last minor release that was built with each version of CUDA's toolkit."""
+_LAST_WITH_CUDATOOLKIT = (1, 12)
+"""Later ones come with ``pytorch-cuda`` instead, for those who take them from conda."""
 _LAST_MINOR = {0: 4, 1: 13}
 """The last minor release of each major one that gets no more."""
 _MENTION = re.compile(rb"torch", re.IGNORECASE)
 _ROOTS = (".git", ".hg", ".svn")
+_PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg")
 _FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
 """Folders of files that say the same as those beside them."""
 _GUIDES = frozenset({"docs", "doc"})
@@ -43,26 +49,43 @@ class TorchRequirement:
     pinned: bool = False
 
 
-Known: TypeAlias = dict[tuple[str, bool], TorchRequirement | None]
-"""What was found for directories, by declarations and by what people are told."""
+Known: TypeAlias = dict[tuple[str, str, bool], TorchRequirement | None]
+"""What was found for directories of projects, by releases of torch and by toolkits."""
 
 
-def nearest(directory: str, known: Known) -> TorchRequirement | None:
+def nearest(directory: str, known: Known, checked: str = "") -> TorchRequirement | None:
     """What the files of an absolute directory require of torch, or else those of the nearest one above it.
 
-    The search ends where a repository begins: what lies around it is somebody else's.  ``known`` keeps what was found.
-    Where no file declares it, what people are told to install counts.
+    What people are told to install counts where no file of the same directory declares it, and a toolkit where no
+    release of torch is told of anywhere. The search ends where a repository begins: what lies around it is somebody
+    else's. Without one, documents are read up to the outermost of the directory that is ``checked`` and the nearest
+    that is made into a package. ``known`` keeps what was found.
     """
-    return _nearest(directory, _READERS, known) or _nearest(directory, _PROSE, known)
+    root = _root(directory, checked or os.getcwd())
+    return _nearest(directory, root, oldest, known) or _nearest(directory, root, _last_with, known)
 
 
-def _nearest(directory: str, readers: Readers, known: Known) -> TorchRequirement | None:
-    key = directory, readers is _PROSE
+def _nearest(directory: str, root: str, release: Reader, known: Known) -> TorchRequirement | None:
+    key = directory, root, release is oldest
     if key not in known:
-        found, parent = declared(directory, readers), os.path.dirname(directory)
-        outermost = parent == directory or any(os.path.lexists(os.path.join(directory, name)) for name in _ROOTS)
-        known[key] = found if found is not None or outermost else _nearest(parent, readers, known)
+        found, parent = declared(directory, release, told=len(directory) >= len(root)), os.path.dirname(directory)
+        outermost = parent == directory or _has(directory, _ROOTS)
+        known[key] = found if found is not None or outermost else _nearest(parent, root, release, known)
     return known[key]
+
+
+def _root(directory: str, checked: str) -> str:
+    """Where the project of a directory begins."""
+    above = [directory]
+    while (parent := os.path.dirname(above[-1])) != above[-1]:
+        above.append(parent)
+    repository = next((one for one in above if _has(one, _ROOTS)), "")
+    packaged = next((one for one in above if _has(one, _PACKAGED)), directory)
+    return repository or min((one for one in (packaged, checked) if one in above), key=len)
+
+
+def _has(directory: str, names: Iterable[str]) -> bool:
+    return any(os.path.lexists(os.path.join(directory, name)) for name in names)
 
 
 def may_declare(names: Iterable[str]) -> bool:
@@ -70,53 +93,62 @@ def may_declare(names: Iterable[str]) -> bool:
     return any(name in _ROOTS or name in _FOLDERS or name in _GUIDES or _FILE.fullmatch(name) for name in names)
 
 
-def declared(directory: str, readers: Readers | None = None) -> TorchRequirement | None:
+def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | None:
     """What the files of one directory require: of the first kind of file that has a bound for torch."""
     try:
         names = sorted(os.listdir(directory))
-        for folder in (_FOLDERS | _GUIDES if readers is _PROSE else _FOLDERS).intersection(names):
+        for folder in (_FOLDERS | _GUIDES if told else _FOLDERS).intersection(names):
             inside = os.path.join(directory, folder)
             names += [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
     except OSError:
         return None
-    for pattern, read in (readers or _READERS).items():
-        files = [os.path.join(directory, name) for name in names if fnmatch(name, pattern)]
-        found = [one for file in files for one in _of_file(file, read)]
+    for pattern, read in (_READERS | _PROSE if told else _READERS).items():
+        files = [os.path.join(directory, name) for name in names if re.fullmatch(pattern, name)]
+        found = [one for file in files for one in _of_file(file, read, release)]
         if found:
             return min(found, key=lambda one: one.release)
     return None
 
 
-def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]]) -> list[TorchRequirement]:
+def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]], release: Reader) -> list[TorchRequirement]:
     """The bounds of one file; none of one that cannot be read: whoever uses it will say what is wrong with it."""
     try:
         data = content(file) if os.path.isfile(file) else b""
         texts = list(read(file, data)) if _MENTION.search(data) or read is _requirements else []
     except (OSError, ValueError, SyntaxError, RecursionError):
         return []
-    found = ((oldest(text), text) for text in texts)
-    pins = re.compile(_PIN)
-    return [
-        TorchRequirement(release, text.strip(), file, pins.search(text) is not None)
-        for release, text in found
-        if release is not None
-    ]
+    found = ((release(text), text) for text in texts)
+    pins = re.compile(_PIN if release is oldest else "(?!)")
+    return [TorchRequirement(one, text.strip(), file, pins.search(text) is not None) for one, text in found if one]
 
 
 # -- one declaration ---------------------------------------------------------------------------------------------------
 
 _DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
-_TORCH = r"(?i)(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
+_TORCH = r"(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 """How prose names it, as a link perhaps."""
-_TOLD = _TORCH + (
-    r"(?:(?:[=>~]=?|:|version)\s*v?([0-2]\.\d+)|v?([0-2]\.\d+)[\d.]*\s*(?:\+|or (?:later|higher|newer|above)))"
+_RELEASE = r"v?(?P<release>[0-2]\.\d+)"
+_ALONE = rf"-?{_RELEASE}(?:\.\d+)*(?!\w)"
+_ASKS = (
+    "tested|developed|built|requires?|required|needs?|implemented|trained|verified|based|written|works?|runs?|uses?|used|"
+    "using|install|installed|supports?|evaluated|conducted|compatible|recommend|recommended"
 )
-_SAID = r"(?i)(?<![\w.-])(?:py)?torch[`*]*\s+v?([0-2]\.\d+)(?:\.\d+)*(?!\w)"
+_TOLD = (
+    rf"{_TORCH}\(?\s*\\?(?P<bound>[=>~]=?|≥|:|version:?|install =?|tested on|we use)\s*{_RELEASE}",
+    rf"{_TORCH}{_RELEASE}[\d.]*\s*(?:\+|or (?:later|higher|newer|above)|(?:is|are) (?:now )?(?:required|recommended))",
+    # the words of one sentence
+    rf"(?<!not )(?<!n't )(?<!not been )\b(?:{_ASKS})\b(?:[^.;|\n]|\.\d|\n(?!\s*\n)){{0,60}}?{_TORCH}{_ALONE}",
+    # an item of a list that is nothing else
+    rf"^\s*(?:[-*+•]|\d+[.)])\s+[\[`*]*{_TORCH}{_ALONE}\s*(?:$|[`*\]),;(~-]|(?:and|or|to)\b)",
+    # how it is fetched, to be built from its source
+    rf"(?:-b|--branch)[ =]{_RELEASE}[\d.]* \S+/pytorch/pytorch\b",
+)
+"""How people are told which one to take."""
+_SAID = rf"{_TORCH}{_ALONE}"
 _ENVIRONMENT = r"(?i)\b(?:python|cuda|torchvision)\b[`*\s:=]*v?\d"
 """Beside its version stand others, of what it was run with."""
-_BUILT = r"(?:-b|--branch)[ =]v([0-2]\.\d+)[\d.]*() \S+/pytorch/pytorch\b"
-"""How it is fetched, to be built from its source."""
+_TOOLKIT = r"\b(?:(cudatoolkit|pytorch-cuda)\s*=*\s*(\d+\.\d+)|cu(\d+)(\d)\b)"
 _PIN = r"^[^>!~^|*]*[=<][^>!~^|*]*$|\.whl"
 """The bounds of a requirement that allows no later release than the one that is known."""
 _BUILD = r"(?<=[\w*])=[\w.*]+"
@@ -157,6 +189,15 @@ def _before(major: int, minor: int) -> list[Release]:
     if minor:
         return [(major, minor - 1)]
     return [(major - 1, _LAST_MINOR[major - 1])] if major - 1 in _LAST_MINOR else []
+
+
+def _last_with(declaration: str) -> Release | None:
+    """The last torch that was built with the toolkit that is installed along with it."""
+    match = re.fullmatch(f"torch {_TOOLKIT}", declaration)
+    if match is None:
+        return None
+    last = _LAST_WITH.get(match[2] or f"{match[3]}.{match[4]}")
+    return min(last or _LAST_WITH_CUDATOOLKIT, _LAST_WITH_CUDATOOLKIT) if match[1] == "cudatoolkit" else last
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -227,6 +268,7 @@ def _requirements(file: str, data: bytes) -> Iterator[str]:
     for name, text in files:
         for line in text.decode("utf-8-sig", "replace").splitlines():
             yield line
+            yield from _by_toolkit(line)
             included = re.match(r"\s*(?:-r|--requirement|-c|--constraint)[\s=]*([^\s#]+)", line)
             path = os.path.join(os.path.dirname(name), included[1]) if included else ""
             if path and path not in seen and len(seen) < _MOST_INCLUDED and os.path.isfile(path):
@@ -237,15 +279,16 @@ def _requirements(file: str, data: bytes) -> Iterator[str]:
 def _environment(file: str, data: bytes) -> Iterator[str]:
     import yaml
 
+    if not re.search(rb"^dependencies:", data, re.MULTILINE):
+        return
     try:
         document = yaml.safe_load(data)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     found = document.get("dependencies") if isinstance(document, dict) else None
     items = found if isinstance(found, list) else []
-    for item in items:
-        yield from _listed(item.get("pip") if isinstance(item, dict) else [item])
-    yield from _by_toolkit(" ".join(_listed(items)))
+    texts = [text for item in items for text in _listed(item.get("pip") if isinstance(item, dict) else [item])]
+    yield from (*texts, *_by_toolkit(" ".join(texts)))
 
 
 def _pipfile(file: str, data: bytes) -> Iterator[str]:
@@ -257,19 +300,20 @@ def _pipfile(file: str, data: bytes) -> Iterator[str]:
 def _prose(file: str, data: bytes) -> Iterator[str]:
     """The releases that are asked for, as in `pip install torch==1.8.0` and "PyTorch 1.6+", and no other mention."""
     text = data.decode("utf-8-sig", "replace")
-    for pattern in (_TOLD, _BUILT):
-        for match in re.finditer(pattern, text):
-            yield f"torch>={match[1] or match[2]}"
+    for pattern in _TOLD:
+        for match in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+            exact = match.groupdict().get("bound") in ("=", "==")
+            yield f"torch{'==' if exact else '>='}{match['release']}"
     for line in text.splitlines():
         yield from _by_toolkit(line)
         if re.search(_ENVIRONMENT, line):
-            yield from (f"torch>={match[1]}" for match in re.finditer(_SAID, line))
+            yield from (f"torch>={match['release']}" for match in re.finditer(_SAID, line, re.IGNORECASE))
 
 
 def _by_toolkit(words: str) -> Iterator[str]:
-    """What a package of conda's that is installed along with torch says of it."""
-    if re.search(r"\bpytorch\b", words) and re.search(r"\bcudatoolkit\s*=*\s*\d", words):
-        yield _LAST_WITH_TOOLKIT
+    """CUDA's toolkit, where it is installed along with torch."""
+    if re.search(r"\b(?:py)?torch\b", words):
+        yield from (f"torch {match[0]}" for match in re.finditer(_TOOLKIT, words))
 
 
 def _table(parent: Table, key: str) -> Table:
@@ -291,18 +335,18 @@ def _tabled(table: Table) -> Iterator[str]:
 
 
 _READERS: Readers = {
-    "pyproject.toml": _pyproject,
-    "setup.cfg": _setup_cfg,
-    "setup.py": _setup_py,
-    "*requirement*.txt": _requirements,
-    "*env*.y*ml": _environment,
+    r"pyproject\.toml": _pyproject,
+    r"setup\.cfg": _setup_cfg,
+    r"setup\.py": _setup_py,
+    r"(?!docs?/).*requirement.*\.txt": _requirements,
+    r"(?!docs?/).*\.ya?ml": _environment,
     "Pipfile": _pipfile,
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
+_DOCUMENT = r"(?:[^/]*\.(?:md|rst|txt)|[^/.]*)"
 _PROSE: Readers = {
-    "[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
-    "doc*/*[Ii][Nn][Ss][Tt][Aa][Ll][Ll]*": _prose,
-    "[Rr][Ee][Aa][Dd][Mm][Ee]*": _prose,
-    "*[Dd]ockerfile*": _prose,
+    rf"(?i:install{_DOCUMENT})": _prose,
+    rf"(?i:readme{_DOCUMENT}|docs?/[^/]*install{_DOCUMENT})": _prose,
+    r"(?i:.*dockerfile.*|install[^/]*\.sh)": _prose,
 }
-_FILE = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in (*_READERS, *_PROSE)))
+_FILE = re.compile("|".join(f"(?:{pattern})" for pattern in (*_READERS, *_PROSE)))

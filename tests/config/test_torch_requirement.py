@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.config.torch_requirement import declared, nearest, oldest
+from devlint.config.torch_requirement import nearest, oldest
 
 WHEEL = "https://wheels.example/cu111/torch-1.9.0%2Bcu111-cp38-cp38-linux_x86_64.whl"
 
@@ -86,6 +86,7 @@ FILES = {
     "pip in conda": ("environment.yaml", "dependencies:\n  - pip:\n    - torch==1.12.1\n", (1, 12)),
     "requirement": ("requirement.txt", "torch>1.10.0\n", (1, 10)),
     "conda's toolkit": ("environment.yml", "dependencies:\n  - pytorch\n  - cudatoolkit=11.3\n", (1, 12)),
+    "wheels for a toolkit": ("requirements.txt", "-i https://download.pytorch.org/whl/cu113\ntorch\n", (1, 12)),
     "Pipfile": ("Pipfile", '[packages]\ntorch = "==2.0.1"\n[dev-packages]\npytest = "*"', (2, 0)),
 }  # fmt: skip
 
@@ -100,7 +101,7 @@ def write(folder: Path, name: str, text: str) -> str:
 @pytest.mark.parametrize(("name", "text", "release"), FILES.values(), ids=FILES)
 def test_each_kind_of_file(tmp_path: Path, name: str, text: str, release: tuple[int, int]) -> None:
     path = write(tmp_path, name, text)
-    found = declared(str(tmp_path))
+    found = nearest(str(tmp_path), {})
     assert found is not None
     assert (found.release, found.file) == (release, path)
 
@@ -108,7 +109,7 @@ def test_each_kind_of_file(tmp_path: Path, name: str, text: str, release: tuple[
 def test_a_file_may_include_another(tmp_path: Path) -> None:
     write(tmp_path, "requirements.txt", "-r all/base.txt\n")
     write(tmp_path, "all/base.txt", "-r ../requirements.txt\ntorch>=1.13  # here\n")
-    found = declared(str(tmp_path))
+    found = nearest(str(tmp_path), {})
     assert found is not None
     assert found.release == (1, 13)
 
@@ -128,12 +129,12 @@ def test_a_file_may_include_another(tmp_path: Path) -> None:
 )
 def test_a_file_that_says_nothing_clear(tmp_path: Path, name: str, text: str) -> None:
     write(tmp_path, name, text)
-    assert declared(str(tmp_path)) is None
+    assert nearest(str(tmp_path), {}) is None
 
 
 def test_setup_py_is_not_run(tmp_path: Path) -> None:
     write(tmp_path, "setup.py", f"open({str(tmp_path / 'run')!r}, 'w')\nsetup(install_requires=['torch>=2.0'])")
-    assert declared(str(tmp_path)) is not None
+    assert nearest(str(tmp_path), {}) is not None
     assert not (tmp_path / "run").exists()
 
 
@@ -167,16 +168,16 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     (tmp_path / "README.md").write_text(
         "Needs PyTorch 1.9+ (conda: pytorch=2.1), as PyTorch 1.4 is too old; pytorch3d==0.7.\n"
     )
-    found = nearest(str(tmp_path / "package"), {})
+    found = nearest(str(tmp_path / "package"), {}, str(tmp_path))
     assert found is not None
     assert (found.release, Path(found.file).name) == ((1, 9), "README.md")
     # seen in wanda: who says how to install says more
     (tmp_path / "INSTALL.md").write_text("pip install torch==1.8.0+cu111 torchvision==0.9.0\n")
-    found = nearest(str(tmp_path / "package"), {})
+    found = nearest(str(tmp_path / "package"), {}, str(tmp_path))
     assert found is not None
     assert (found.release, Path(found.file).name) == ((1, 8), "INSTALL.md")
     (tmp_path / "requirements.txt").write_text("torch>=2.4\n")
-    found = nearest(str(tmp_path / "package"), {})
+    found = nearest(str(tmp_path / "package"), {}, str(tmp_path))
     assert found is not None
     assert found.release == (2, 4)
 
@@ -197,16 +198,97 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
         ("docker/Dockerfile", "RUN pip install torch==1.12.1+cu116", (1, 12)),
         ("env/SE3nv.yml", "dependencies:\n  - pytorch=1.9\n  - cudatoolkit=11.1\n", (1, 9)),
         ("conda_env.yaml", "dependencies:\n  - pip:\n    - torch==2.0.1\n", (2, 0)),
+        ("LSP-generic.yml", "name: LSP\nchannels:\n  - pytorch\ndependencies:\n  - pytorch=1.2.0\n", (1, 2)),
+        ("config.yml", "model:\n  dependencies:\n    - torch==1.2.0\n", None),
+        ("install.sh", "pip install torch==1.9.1+cu111\n", (1, 9)),
+        ("install.log", "Collecting torch==1.9.1\n", None),
+        ("README.log", "torch==1.9.1\n", None),
+        ("INSTALL", "pip install torch==1.9.1\n", (1, 9)),
     ],
 )
 def test_where_a_project_speaks_of_its_torch(
     tmp_path: Path, name: str, text: str, release: tuple[int, int] | None
 ) -> None:
-    """Seen in RFdiffusion, SOLIDER, bevfusion and rq-vae-transformer."""
+    """Seen in RFdiffusion, SOLIDER, bevfusion, rq-vae-transformer, DialoGPT and Graphormer."""
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     found = nearest(str(tmp_path), {})
     assert (found.release if found else None) == release
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("The code was tested with PyTorch 1.7.", (1, 7)),
+        ("It has been developed under Ubuntu 18.04 with PyTorch 1.7.1, on a V100.", (1, 7)),
+        ("This is built on PyTorch 1.12", (1, 12)),
+        ("It requires\nPyTorch 1.12 and more.", (1, 12)),
+        ("PyTorch==1.4", (1, 4)),
+        ("torch 1.8 or higher", (1, 8)),
+        ("[PyTorch (>= 1.7)](https://pytorch.org)", (1, 7)),
+        ("* PyTorch ( == 0.4.1, for older ones see the branch)", (0, 4)),
+        ("- [PyTorch](http://pytorch.org) install = 1.4.0", (1, 4)),
+        ("First install PyTorch (we use 1.7.0) and apex", (1, 7)),
+        ("Install [Pytorch 2.0](https://pytorch.org/get-started/locally/)", (2, 0)),
+        ("## Requirements\n\n* numpy\n* pytorch1.2.0\n", (1, 2)),
+        ("* PyTorch 1.6 - 1.10", (1, 6)),
+        ("PyTorch 1.7+ is now required", (1, 7)),
+        ("It has not been tested with PyTorch 1.7.", None),
+        ("* PyTorch 1.13 is slow here.", None),
+        ("It works; PyTorch 1.4 does not.", None),
+        ("In earlier PyTorch versions < 0.4 you have to use `.data`.", None),
+    ],
+)
+def test_how_prose_asks_for_it(tmp_path: Path, text: str, release: tuple[int, int] | None) -> None:
+    write(tmp_path, "README.md", f"# A project\n\n{text}\n")
+    found = nearest(str(tmp_path), {})
+    assert (found and found.release) == release
+
+
+def test_documents_are_read_up_to_the_root_of_the_project(tmp_path: Path) -> None:
+    inside, project = tmp_path / "project/net", str(tmp_path / "project")
+    inside.mkdir(parents=True)
+    write(tmp_path, "INSTALL.md", "pip install torch==1.4.0\n")
+    assert nearest(str(inside), {}, str(tmp_path)) is not None
+    # the one that is checked begins there, a package, or a repository
+    assert nearest(str(inside), {}, project) is None
+    assert nearest(str(inside), {}) is None
+    write(tmp_path, "project/README.md", "PyTorch 1.9+\n")
+    assert nearest(str(inside), {}) is None
+    for name in ("setup.py", ".git"):
+        write(tmp_path, f"project/{name}", "")
+        found = nearest(str(inside), {})
+        assert found is not None
+        assert found.release == (1, 9)
+
+
+def test_what_a_subproject_says_counts_for_it(tmp_path: Path) -> None:
+    """Seen in InternImage: a README of a folder pins another torch than the root asks for."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "driving/plugin").mkdir(parents=True)
+    write(tmp_path, "requirements.txt", "torch>=2.4\n")
+    write(
+        tmp_path, "driving/README.md", "```\ntorch==1.12 # recommend\nmmcv-full>=1.5.0\n```\nsh make.sh # torch>=1.13\n"
+    )
+    found = nearest(str(tmp_path / "driving/plugin"), {})
+    assert found is not None
+    assert (found.release, found.pinned) == ((1, 12), True)
+    found = nearest(str(tmp_path), {})
+    assert found is not None
+    assert found.release == (2, 4)
+
+
+def test_a_toolkit_counts_where_nothing_tells_of_torch_itself(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "net").mkdir()
+    write(tmp_path, "net/environment.yml", "dependencies:\n  - pytorch\n  - cudatoolkit=10.1\n")
+    found = nearest(str(tmp_path / "net"), {})
+    assert found is not None
+    assert (found.release, found.pinned) == ((1, 8), False)
+    write(tmp_path, "README.md", "Tested with PyTorch 1.13.\n")
+    found = nearest(str(tmp_path / "net"), {})
+    assert found is not None
+    assert (found.release, Path(found.file).name) == ((1, 13), "README.md")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +306,7 @@ def test_where_a_project_speaks_of_its_torch(
 )
 def test_what_allows_no_later_torch(tmp_path: Path, requirement: str, pinned: bool) -> None:
     write(tmp_path, "requirements.txt", requirement)
-    found = declared(str(tmp_path))
+    found = nearest(str(tmp_path), {})
     assert found is not None
     assert found.pinned is pinned
 
@@ -234,6 +316,11 @@ def test_what_allows_no_later_torch(tmp_path: Path, requirement: str, pinned: bo
     [
         ("conda install pytorch torchvision cudatoolkit=11.3 -c pytorch", (1, 12)),
         ("git clone -b v2.1.0 https://code.example/pytorch/pytorch.git", (2, 1)),
+        ("conda install pytorch cudatoolkit=9.2 -c pytorch", (1, 7)),
+        ("conda install pytorch pytorch-cuda=11.7 -c pytorch -c nvidia", (2, 0)),
+        ("conda install pytorch pytorch-cuda=12.1 -c pytorch -c nvidia", None),
+        ("pip install torch --extra-index-url https://download.pytorch.org/whl/cu113", (1, 12)),
+        ("pip install torch --index-url https://download.pytorch.org/whl/cu121", None),
         ("conda install cudatoolkit=11.3", None),
         ("git clone -b v2.1.0 https://code.example/pytorch/vision.git", None),
     ],

@@ -46,7 +46,7 @@ class Discovery:
             reason = "neither a file nor a directory (what comes from a pipe is read as `-`)"
             self.errors.append(Failure(path, reason))
             return
-        config = self._resolver.at(self._given or os.path.dirname(absolute))
+        config = self._resolver.at(self._given or os.path.dirname(absolute), self._given)
         if config.force_exclude and force_excluded(absolute, config):
             return
         if self._given:
@@ -102,7 +102,7 @@ class Discovery:
         """What changes on entering a directory: a configuration or an ignore file of its own."""
         names = {entry.name for entry in listing}
         if self._resolver.differs(names):
-            config = self._resolver.at(absolute)
+            config = self._resolver.at(absolute, self._given)
         if config.respect_gitignore:
             if ".git" in names:
                 # Another repository begins here; the ignore files above it have no say.
