@@ -21,9 +21,10 @@ PATTERNS = {
         "vendor/", "vendors/", "vendored/", "_vendor/", "third_party/", "third-party/", "thirdparty/", "3rdparty/",
         "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
         "lightning_logs/", "wandb/", "mlruns/",
+        "backup/", "backups/", "bak/", "archive/", "archived/", "obsolete/", "deprecated/", "old/",
     ),
 }  # fmt: skip
-"""What each kind of files is called, as patterns of git's ignore files; among what a run logs are copies of code."""
+"""What each kind of files is called, as patterns of git's ignore files; what a run logs, or is put aside, is a copy."""
 _VENDORED = frozenset(pattern.rstrip("/") for pattern in PATTERNS["vendored"])
 
 
@@ -44,7 +45,7 @@ def is_of_tests(filename: str, text: str = "") -> bool:
 
 
 def is_vendored(filename: str) -> bool:
-    """Whether a file is other people's code, of which a project keeps a copy."""
+    """Whether a file is a copy that a project keeps, of other people's code or of what its own once was."""
     return any(folder.lower() in _VENDORED for folder in _folders(filename))
 
 

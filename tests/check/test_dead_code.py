@@ -62,6 +62,12 @@ def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
         ("README.md", "# A project\n`Margin` is best.\n"),
         ("train.py", "import loss as zoo, load\nnet = zoo.__dict__[name]()\n"),
         ("train.py", "from loss import load\nfrom importlib import import_module\nnet = import_module(name)\n"),
+        ("train.py", "from loss import load\nname = 'loss.' + args.loss\nnet = importlib.import_module(name)\n"),
+        ("train.py", "import loss\nnet = getattr(loss, name)\n"),
+        ("train.py", "from loss import load\nfrom zoo import nets\nnet = getattr(nets, args.net)\n"),
+        ("train.py", "from loss import *\nnet = globals()[name]()\n"),
+        ("train.py", "import loss\nfire.Fire(loss.load)\n"),
+        ("train.py", "from loss import load\n\n\ndef make(models, name):\n    return models.__dict__[name]\n"),
         ("setup.py", "from setuptools import setup\nsetup(packages=['loss'])\n"),
         ("pyproject.toml", "[project]\nname = 'loss'\n"),
         ("loss.py", LOSS.replace("class Margin", "@register\nclass Margin")),
@@ -70,9 +76,54 @@ def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
 )
 def test_what_may_be_used_counts_as_used(root: Path, name: str, text: str) -> None:
     (root / "train.py").write_text("from loss import load\n")
+    (root / "zoo").mkdir()
+    (root / "zoo/nets.py").write_text("from loss import *\n")
     assert "DVL103" not in found(".")
     (root / name).write_text(text)
     assert "DVL103" in found(".")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import zoo\nnet = getattr(zoo, args.net)\n",
+        "from zoo import nets as models\nnet = models.__dict__[args.arch]()\n",
+        "net = importlib.import_module('zoo.' + name).Net\n",
+        "net = importlib.import_module(f'zoo.{name}').Net\n",
+        "from importlib import import_module\nname = f'zoo.{name}_net'\nnet = import_module(name)\n",
+        "from zoo.nets import *\nnet = globals()[name]()\n",
+        "class Options:\n    def get(self, key):\n        return self.__dict__[key]\n",
+        "args.__dict__[key] = value\nshown = opt.__dict__[key]\n",
+        "first = module.__dict__['first']\n",
+        "import torch\nnet = getattr(torch.nn, name)\n",
+    ],
+)
+def test_what_is_looked_up_uses_the_modules_in_which_it_is(root: Path, text: str) -> None:
+    """Seen in once-for-all and swav: what is looked up elsewhere does not use a loss of which nobody speaks."""
+    (root / "zoo").mkdir()
+    (root / "zoo/nets.py").write_text("class Net:\n    pass\n")
+    (root / "train.py").write_text(f"from loss import load\n{text}")
+    assert found("loss.py") == ["DVL604"]
+
+
+@pytest.mark.parametrize(
+    ("decorator", "told"),
+    [
+        ("torch.no_grad()", False),
+        ("no_grad()", False),
+        ("torch.jit.script", False),
+        ("contextlib.contextmanager", False),
+        ("functools.lru_cache(maxsize=None)", False),
+        ("register", True),
+        ("app.command()", True),
+        ("torch.no_grad()\n@register", True),
+        ("torch.jit.export", True),
+    ],
+)
+def test_a_decorator_that_tells_nobody_uses_nothing(root: Path, decorator: str, told: bool) -> None:
+    (root / "train.py").write_text("from loss import Margin\n")
+    (root / "loss.py").write_text(LOSS.replace("def load", f"@{decorator}\ndef load"))
+    assert ("DVL604" in found("loss.py")) is told
 
 
 NET = """\

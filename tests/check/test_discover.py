@@ -60,12 +60,12 @@ def test_exclude_replaces_and_extend_exclude_adds(tree) -> None:
         ("tests", ["conftest.py", "src/test_a.py", "tests/help.py"]),
         ("notebooks", ["a.ipynb"]),
         ("examples", ["examples/run.py"]),
-        ("vendored", ["src/third_party/net.py"]),
+        ("vendored", ["old/net.py", "src/third_party/net.py"]),
     ],
 )
 def test_kinds_of_files_are_left_out_by_their_usual_names(tree, kind: str, left_out: list[str]) -> None:
     names = ["a.ipynb", "a.py", "conftest.py", "examples/run.py", "src/test_a.py", "src/third_party/net.py"]
-    tree(dict.fromkeys([*names, "tests/help.py"], ""))
+    tree(dict.fromkeys([*names, "old/net.py", "tests/help.py"], ""))
     every = found(extend_exclude=())
     assert set(every) - set(found(exclude_kinds=(kind,))) == set(left_out)
 

@@ -96,7 +96,16 @@ def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
     assert told(OF_A_TEST, RuleLayer(("DVL1", "DVL203")), name=name) == [("DVL203", "info"), ("DVL102", "error")]
 
 
-@pytest.mark.parametrize("name", ["third_party/sums.py", "src/Vendor/net/sums.py", "/of/somebody/dependencies/sums.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "third_party/sums.py",
+        "src/Vendor/net/sums.py",
+        "/of/somebody/dependencies/sums.py",
+        "net/Backup/sums.py",
+        "old/sums.py",
+    ],
+)
 def test_what_only_costs_in_a_copy_of_other_peoples_code_is_for_those_who_ask(name: str) -> None:
     costs = "import torch\n\ndef f(n):\n    return torch.ones(n).cuda()\n"
     assert told(costs, name=name) == []

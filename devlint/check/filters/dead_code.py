@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from devlint.finding import Finding, Severity
+from devlint.flow.catalog.concepts import INERT_DECORATORS
 from devlint.source.file_kinds import is_of_tests
 from devlint.source.files import held
 
@@ -23,15 +24,25 @@ _NAMING = (".py", ".ipynb", ".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", "
 _PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
 _PUBLISHED = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
 """What says that others install the project, and use what it does not use itself."""
+_KEY = rb"\[(?![\"'])(?![^\]\n]*\]\s*=[^=])"
+"""What is read under a name that the text does not say."""
+_GIVEN = rb"(?:args|opt|cfg|config|FLAGS|params|hparams)\b"
+"""What holds that which a user gives."""
 _BY_NAME = re.compile(
-    rb"(?:\b(\w+)\.)?__dict__\[|(?:globals|locals)\(\)\[|import_module\(|\bFire\("
-    rb"|getattr\((\w+), *(?:args|opt|cfg|config|FLAGS|params|hparams)\b"
+    rb"(?P<dict>[\w.]+)\.__dict__%b|(?P<own>\b(?:globals|locals)\(\))%b|\bimport_module\((?P<module>[^\n]*)"
+    rb"|\b(?P<fire>Fire)\(|\bgetattr\((?P<of>[\w.]+), *(?:(?P<asked>%b)|[A-Za-z_])" % (_KEY, _KEY, _GIVEN)
 )
 """How a program finds what its user names, and in what."""
+_INSTANCE = re.compile(rb"self|cls|%b" % _GIVEN)
+"""What is no module."""
 _IMPORTED = (
-    rb"^\s*(?:from\s+([\w.]+)\s+import\s+(?:[^\n#]*\W)??|import\s+(?:([\w.]+)\s+as\s+|(?:[\w., ]+,\s*)?))%b\b(?!\.)"
+    rb"^\s*(?:from\s+([\w.]+)\s+import\s+((?:[^\n#]*\W)??%b\b)"
+    rb"|import\s+(?:([\w.]+)\s+as\s+|(?:[\w., ]+,\s*)?)%b\b)(?!\.)"
 )
 """The statement that binds a name, and the module that it takes it from."""
+_STAR = re.compile(rb"^\s*from\s+([\w.]+)\s+import\s+\*", re.MULTILINE)
+_LITERAL = re.compile(rb"[fr]?[\"']([\w.]*)([\"']\s*[,)])?")
+"""How the name of a module begins, and whether that is all of it."""
 _EXPORTED = re.compile(rb"^__all__\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 """What a module offers is used where somebody takes it."""
 _PLAIN = frozenset({"object", "Module"})
@@ -39,6 +50,8 @@ _PLAIN = frozenset({"object", "Module"})
 _HOOKS = re.compile(r"__\w+__|forward|extra_repr|train|_\w+|\w*(?:state_dict|parameters|modules|buffers|hook)\w*")
 _Key: TypeAlias = tuple[str, str]
 """A file, and the name of something that it defines."""
+_Modules: TypeAlias = dict[bytes, set[str]]
+"""The files of each name of a module, or of a package that they are in."""
 _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 _MOST, _LARGEST = 4_000, 1_000_000
 """So many files of so many bytes are searched; who knows what the others say."""
@@ -47,9 +60,10 @@ _MOST, _LARGEST = 4_000, 1_000_000
 def dead(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings, in order, that are in code which nothing uses: hints and warnings in files.
 
-    A definition counts as used if it has a decorator, which may register it, if its project is one that others install
-    or that looks things up by names that users give, if it is of a test, and if anything names it but itself and what
-    is as dead. A method is judged by itself only in a class that calls it for nobody else's sake.
+    A definition counts as used if it has a decorator that may register it, if its project is one that others install,
+    if it is in a module in which things are looked up by names that users give, if it is of a test, and if anything
+    names it but itself and what is as dead. A method is judged by itself only in a class that calls it for nobody
+    else's sake.
     """
     by_root: dict[str, list[Finding]] = {}
     roots: dict[str, str] = {}
@@ -161,15 +175,21 @@ def _module(path: str) -> _Module:
         if not isinstance(node, _DEFINITIONS):
             continue
         # what is defined twice is used as whoever comes last
-        found[node.name] = _defined(node, not node.decorator_list and node.name not in found)
+        found[node.name] = _defined(node, not _registered(node) and node.name not in found)
         if isinstance(node, ast.ClassDef) and all(ast.unparse(base).rpartition(".")[2] in plain for base in node.bases):
             plain.add(node.name)
             methods = (each for each in node.body if isinstance(each, _DEFINITIONS))
             for each in methods:
-                own = not (each.decorator_list or node.decorator_list or node.keywords or _HOOKS.fullmatch(each.name))
+                own = not (_registered(each) or _registered(node) or node.keywords or _HOOKS.fullmatch(each.name))
                 found[f"{node.name}.{each.name}"] = _defined(each, own)
     shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), data)
     return _Module(found, shown.splitlines())
+
+
+def _registered(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether a decorator may make a definition known to somebody."""
+    called = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    return not all(any(f".{name}".endswith(f".{ast.unparse(one)}") for name in INERT_DECORATORS) for one in called)
 
 
 def _defined(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, own: bool) -> _Definition:
@@ -186,13 +206,17 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
     files = [*_files(root)]
     if len(files) > _MOST:
         return names
-    modules = {
-        os.path.splitext(part)[0].encode() for path in files for part in os.path.relpath(path, root).split(os.sep)
-    }
+    modules: dict[bytes, set[str]] = {}
+    for path in files:
+        for part in os.path.relpath(path, root).split(os.sep):
+            modules.setdefault(os.path.splitext(part)[0].encode(), set()).add(os.path.realpath(path))
+    looked_in: set[str] = set()
     for path in files:
         data = held(path) or b""
-        if len(data) > _LARGEST or _looks_up(data, modules):
+        inside = _looked_in(data, os.path.realpath(path), modules)
+        if len(data) > _LARGEST or inside is None:
             return names
+        looked_in |= inside
         here = os.path.realpath(path)
         for word in set(words.findall(data)):
             others = definers[word] - {here}
@@ -200,17 +224,76 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
                 # it means its own, unless it takes another one as well
                 others = {other for other in others if _imports(data, other)}
             found.update((other, word.decode()) for other in others)
+    looked_in = _with_stars(looked_in, modules)
+    return found | {(path, name) for path, name in names if path in looked_in}
+
+
+def _looked_in(data: bytes, here: str, modules: _Modules) -> set[str] | None:
+    """The files of a project in which one of them finds what its user names; ``None`` where that may be any."""
+    found: set[str] = set()
+    for match in _BY_NAME.finditer(data):
+        name = match["dict"] or match["of"]
+        if name:
+            inside = _bound(data, name, modules)
+        elif match["module"] is not None:
+            inside = _loaded(data, match["module"], here, modules)
+        else:
+            every = set[str]().union(*modules.values()) if match["fire"] else set[str]()
+            inside = {here, *(path for path in every if _imports(data, path))}
+        other = match["asked"] is None if match["of"] else match["dict"] and _INSTANCE.fullmatch(name)
+        if inside is None and not other:
+            return None
+        found |= inside or set()
     return found
 
 
-def _looks_up(data: bytes, modules: set[bytes]) -> bool:
-    """Whether the text of a file finds what its user names in anything but modules that are not the project's."""
-    for found in _BY_NAME.finditer(data):
-        name = found[1] or found[2] or b""
-        source = re.search(_IMPORTED % name, data, re.MULTILINE)
-        if not (name and source) or (source[1] or source[2] or name).partition(b".")[0] in {b"", *modules}:
-            return True
-    return False
+def _bound(data: bytes, name: bytes, modules: _Modules) -> set[str] | None:
+    """The files of what an import statement binds to a name, or to the first part of one; ``None`` if none does."""
+    first, _, attribute = name.partition(b".")
+    found: set[str] | None = None
+    for match in re.finditer(_IMPORTED % (first, first), data, re.MULTILINE):
+        found = found or set()
+        source = match[1] or match[3] or first
+        if source.partition(b".")[0] in {b"", *modules}:
+            last = source.rpartition(b".")[2]
+            taken = re.findall(rb"\w+", attribute or match[2] or last)
+            inside = set[str]().union(*(modules.get(word, ()) for word in taken)) or modules.get(last)
+            if not inside:
+                return None
+            found |= inside
+    return found
+
+
+def _loaded(data: bytes, argument: bytes, here: str, modules: _Modules) -> set[str] | None:
+    """The files among which a call of ``import_module`` finds its module; ``None`` where that may be any."""
+    given = [argument]
+    if variable := re.match(rb"(\w+)\s*[,)]", argument):
+        given = re.findall(rb"^\s*%b\s*=\s*(.*)" % variable[1], data, re.MULTILINE)
+        if re.search(rb"\b(?:def\s+\w+\([^)]*|for\s[^\n]*)\b%b\b" % variable[1], data):
+            return None
+    begun = [_LITERAL.match(text) for text in given]
+    found: set[str] = set()
+    for match in begun:
+        package = b"" if match is None else match[1] if match[2] else match[1].rpartition(b".")[0]
+        if match is not None and re.match(rb"\.(?!\.)", match[1]):
+            beside = os.path.dirname(here) + os.sep
+            found.update(path for paths in modules.values() for path in paths if path.startswith(beside))
+        elif not package.strip(b"."):
+            return None
+        else:
+            found |= modules.get(package.rpartition(b".")[2], set())
+    return found if begun else None
+
+
+def _with_stars(paths: set[str], modules: _Modules) -> set[str]:
+    """Files, and those of which they take everything."""
+    rest, found = list(paths), set(paths)
+    while rest:
+        stars = _STAR.findall(held(rest.pop()) or b"")
+        more = set[str]().union(*(modules.get(source.rpartition(b".")[2], ()) for source in stars)) - found
+        found |= more
+        rest += more
+    return found
 
 
 def _imports(data: bytes, path: str) -> bool:

@@ -53,5 +53,16 @@ RECORDING = re.compile(
 """What asks whether a compiler records the code, which Python then does not run as it is written."""
 TRANSPARENT_DECORATORS = ("no_grad", "inference_mode", "torch.jit.script")
 """How decorators end that leave a function as it is."""
+INERT_DECORATORS = frozenset({
+    "staticmethod", "classmethod", "property", "functools.wraps", "functools.cache", "functools.lru_cache",
+    "functools.cached_property", "functools.total_ordering", "contextlib.contextmanager", "dataclasses.dataclass",
+    "contextlib.asynccontextmanager", "abc.abstractmethod", "typing.final", "typing.override", "numba.jit",
+    "numba.njit", "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled",
+    "torch.compile", "torch.jit.script", "torch.jit.script_method", "torch.jit.ignore", "torch.jit.unused",
+    "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.custom_fwd",
+    "torch.cuda.amp.custom_bwd", "torch.amp.custom_fwd", "torch.amp.custom_bwd",
+    "torch.autograd.function.once_differentiable",
+})  # fmt: skip
+"""Decorators that tell nobody of what they decorate."""
 SHORT_NAMES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 """What everybody calls parts of torch, where the import cannot be seen."""
