@@ -432,6 +432,9 @@ def test_the_number_of_a_gpu_is_no_device() -> None:
     assert helps(crop.replace("-1", "device").replace("torch.cuda.current_device()", "device")) == [
         "use `.to(self.device)`"
     ]
+    # seen in AutoDL-Projects: assigned beside something else
+    pair = "def f(x):\n    times, device = [], {}\n    return x.cuda(device=device), times\n"
+    assert helps(pair.format("torch.cuda.current_device()")) != helps(pair.format("choose()"))
 
 
 ARRAYS = """

@@ -161,10 +161,21 @@ def assigned(scope: ast.AST) -> dict[str, list[tuple[int, ast.expr]]]:
             targets, value = [node.target], node.iter
         else:
             continue
-        for part in (part for target in targets for part in walk(target)):
-            if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-                found.setdefault(ast.unparse(part), []).append((part.lineno, value))
+        whole = not isinstance(node, ast.Assign)
+        for target, held in (pair for each in targets for pair in ([(each, value)] if whole else _pairs(each, value))):
+            for part in walk(target):
+                if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+                    found.setdefault(ast.unparse(part), []).append((part.lineno, held))
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what, each to each where both sides are written out."""
+    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, (ast.Tuple, ast.List)):
+        return [(target, value)]
+    if len(target.elts) != len(value.elts) or any(isinstance(part, ast.Starred) for part in target.elts):
+        return [(target, value)]
+    return [pair for parts in zip(target.elts, value.elts, strict=True) for pair in _pairs(*parts)]
 
 
 def idle_statement(source: Source, call: ast.AST, rest: ast.expr | None = None) -> ast.stmt | None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from devlint.finding import OF_RULE
 from devlint.rules.base import Rule
+from devlint.rules.code.blocks import method_of
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -68,10 +69,19 @@ def gains_little(source: Source, scope: Scope, device: str, better: bool = False
     """Whether naming a ``device`` in the place of CUDA opens nothing: there is none, or all around it needs CUDA.
 
     A device that somebody has chosen says more than that of an argument, which was moved to CUDA as everything in such
-    a file is; unless the code is ``better`` for it anyway.
+    a file is; unless the file names it elsewhere, or the code is ``better`` for it anyway.
     """
     mere = not better and _OF_TENSOR.fullmatch(device) is not None and is_for_cuda(source)
-    return not device or mere or has_chosen_cuda(source, scope)
+    return not device or (mere and device not in _named(source.tree)) or has_chosen_cuda(source, scope)
+
+
+@lru_cache(maxsize=8)
+def _named(tree: ast.AST) -> frozenset[str]:
+    """The devices at which a file puts something, as it spells them: in ``.to(x.device)`` and ``device=x.device``."""
+    calls = [node for node in walk(tree) if isinstance(node, ast.Call)]
+    moved = (call.args[0] for call in calls if call.args and method_of(call) == "to")
+    told = (keyword.value for call in calls for keyword in call.keywords if keyword.arg == "device")
+    return frozenset(map(ast.unparse, (*moved, *told)))
 
 
 def _builds_kernels(source: Source) -> bool:

@@ -136,8 +136,8 @@ class HardcodedCudaCall(Rule):
         made = _made_at_once(site)
         created = creating(self.source, site, made) if made is not None and device and not given else None
         at_once = made is not None and (created is not None or not instead)
-        # it saves a copy, or a question, besides
-        better = created is not None or asking is not None
+        # it saves a question besides
+        better = asking is not None
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
         if moved is not None and asking is not None and isinstance(asking.body[0], ast.Assign):
             moved = self._without_question(asking, site.node, moved)
