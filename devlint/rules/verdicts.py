@@ -6,14 +6,17 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
+from devlint.flow.catalog.accelerator_api import EXPORTS
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import in_format
+from devlint.rules.code.blocks import around, in_format
 from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
 from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
+from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 
@@ -67,7 +70,7 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=report.asked or _is_for_few(source, rule, severity),
+        asked=report.asked or _is_for_few(source, rule, severity, node),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, owner),
@@ -82,14 +85,15 @@ def _shared(source: Source, report: Report, node: ast.AST, owner: str) -> str:
     return "" if others == told else f"{others}\n{' '.join(source.segment(node).split())}"
 
 
-def _is_for_few(source: Source, rule: Rule, severity: Severity) -> bool:
-    """Whether most who have not asked for a finding would shrug at it, for the kind of file that it is in."""
+def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -> bool:
+    """Whether most who have not asked for a finding would shrug at it, for the kind of code that it is in."""
     name = source.filename
     if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
         return True
     # a copy of other people's code is for them to mend; a notebook may be for the machine that it was written on
     few = is_vendored(name) or (rule.elsewhere and _for_one_machine(source))
-    return severity < Severity.ERROR and (few or (rule.accelerated and _stays_on_the_cpu(source)))
+    stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
+    return severity < Severity.ERROR and (few or stays)
 
 
 def _for_one_machine(source: Source) -> bool:
@@ -100,6 +104,13 @@ def _for_one_machine(source: Source) -> bool:
 def _stays_on_the_cpu(source: Source) -> bool:
     """Whether a file trains its network where it is made: it has the loop, and never names another device."""
     return "backward(" in source.text and not names_devices(source)
+
+
+@lru_cache(maxsize=8)
+def _exports(function: ast.AST) -> bool:
+    """Whether a function records a network for elsewhere, on inputs that it makes where the network is."""
+    calls = (node.func for node in walk(function) if isinstance(node, ast.Call))
+    return any(ast.unparse(func).endswith(EXPORTS) for func in calls if isinstance(func, ast.Attribute))
 
 
 def _applicable(source: Source, fix: Fix | None) -> Fix | None:

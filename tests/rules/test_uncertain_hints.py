@@ -351,3 +351,16 @@ def test_what_is_made_on_first_use_is_for_those_who_ask(test: str, told_to_all: 
     text = KEPT.format(test)
     assert [code for code, _ in told(text)] == told_to_all
     assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]
+
+
+@pytest.mark.parametrize(("export", "told_to_all"), [("torch.onnx.export", []), ("torch.save", ["DVL103"])])
+def test_what_a_network_is_recorded_with_is_made_where_that_is(export: str, told_to_all: list[str]) -> None:
+    """Seen in so-vits-svc: a method that exports its module to ONNX, on the host."""
+    text = (
+        "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.layer = nn.Linear(3, 3)\n\n    def write(self, path):\n"
+        f"        x = torch.randn(2, 3)\n        {export}(self.layer, (x,), path)\n        return self.layer(x)\n"
+        "\ndef place(net: Net, device):\n    return net.to(device)\n"
+    )
+    assert [code for code, _ in told(text)] == told_to_all
+    assert [code for code, _ in told(text, RuleLayer(("DVL103",)))] == ["DVL103"]

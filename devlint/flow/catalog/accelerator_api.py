@@ -49,3 +49,7 @@ _LAZY = frozenset(
 def initializes_cuda(path: str) -> bool:
     """Whether a call asks the driver for GPUs."""
     return path.startswith(OF_CUDA) and path not in _LAZY and not path.startswith("torch.cuda.amp.")
+
+
+EXPORTS = ("onnx.export", "onnx.dynamo_export", "jit.trace", "jit.trace_module", "export.export")
+"""How the functions of torch end that record what a network does, for another program to do."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from devlint import device
-from devlint.device import PathTaken, Topic
+from devlint.device import Kind, PathTaken, Role, Topic
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
@@ -272,6 +272,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
     then, other = device_conditions.left_alone(node.test, before, then, other)
+    then = _beside(then, other) if conditions.accelerates(flag.negated()) else then
+    other = _beside(other, then) if conditions.accelerates(flag) else other
     _escape(frame, node, then, other)
     for observer in events.heard(frame, "on_choice"):
         observer.on_choice(frame, node, flag, then, other)
@@ -281,6 +283,13 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     conditions.meet(frame, before, flag, then_state, other_state)
     alike = either(before.heap, before.heap, first, second) if apart else None
     return alike or join(first, second, flag.condition)
+
+
+def _beside(value: Value, there: Value) -> Value:
+    """What is taken where no accelerator is used: beside what is on the host even where one is, it is there, too."""
+    fetched = isinstance(there, Tensor) and there.device.kind is Kind.CPU
+    given = isinstance(value, (Tensor, Opaque)) and as_tensor(value).device.role is Role.INPUT
+    return UNKNOWN if fetched and given else value
 
 
 def _escape(frame: Frame, node: ast.IfExp, then: Value, other: Value) -> None:

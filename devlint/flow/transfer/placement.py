@@ -142,6 +142,8 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
                 continue
             if _is_unsaid(frame, node, place, other) or _is_unsaid(frame, node, other_place, value):
                 continue
+            if _is_fetched_for(frame, one[0], other_place) or _is_fetched_for(frame, two[0], place):
+                continue
             clash = clash or _sure(value, place, other, other_place)
             apart.append((one, two))
     for observer in events.heard(frame, "on_meet") if kind is not OperationKind.INDEXED else ():
@@ -212,6 +214,15 @@ def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool
             return made is None or all(node is not made for node in entered.info.own)
         entered = entered.caller
     return False
+
+
+def _is_fetched_for(frame: Frame, node: ast.AST, place: Device) -> bool:
+    """Whether something is copied to the host right where it meets another argument: who wrote that knows it there."""
+    if place.role is not Role.INPUT or not isinstance(node, ast.Call) or names.method(node) != "cpu":
+        return False
+    with frame.interpreter.quiet():
+        fetched = frame.evaluate(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
+    return not place.same(as_tensor(fetched).device)
 
 
 def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bool:

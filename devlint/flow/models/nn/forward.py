@@ -20,7 +20,7 @@ from devlint.flow.domain.heap import CONSUMER, DEVICE, ORIGIN
 from devlint.flow.domain.objects import Function, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite
-from devlint.flow.domain.values import UNKNOWN, Mapping, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.program.mutations import moves_inputs
@@ -158,6 +158,9 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 
 def _due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:
     """Those of the tensors that go into a module which have to be where the module is, as far as is known."""
+    if not module.path and module.cls is None and _takes_text(call):
+        # a pipeline, which moves what it makes of the text, and what it is given besides
+        return []
     if module.path in modules.WRAPPERS and isinstance(module.wraps, Module):
         module = module.wraps
     if len(inputs) < 2 or module.path.startswith("torch.nn."):
@@ -168,6 +171,12 @@ def _due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[M
         return inputs
     missed = _missed(frame, call, module.cls, [inputs[number][1] for number in strays])
     return [met for number, met in enumerate(inputs) if number not in strays or id(met[1]) in missed]
+
+
+def _takes_text(call: Call) -> bool:
+    """Whether the first that a call is given is a text, of which no network can make anything."""
+    _, first = next(iter(call.given()), (None, UNKNOWN))
+    return isinstance(first, Const) and isinstance(first.value, str)
 
 
 def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value]) -> set[int]:
