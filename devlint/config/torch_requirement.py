@@ -137,6 +137,7 @@ _ASKS = (
 _TOLD = (
     rf"{_TORCH}\(?\s*\\?(?P<bound>[=>~]=?|≥|:|version:?|install =?|tested on|we use)\s*{_RELEASE}",
     rf"{_TORCH}{_RELEASE}[\d.]*\s*(?:\+|or (?:later|higher|newer|above)|(?:is|are) (?:now )?(?:required|recommended))",
+    rf"{_TORCH}[^.;|()\n]{{0,60}}\((?:at least|from|>=|≥)\s*{_RELEASE}",
     # the words of one sentence
     rf"(?<!not )(?<!n't )(?<!not been )\b(?:{_ASKS})\b(?:[^.;|\n]|\.\d|\n(?!\s*\n)){{0,60}}?{_TORCH}{_ALONE}",
     # an item of a list that is nothing else

@@ -229,6 +229,7 @@ def test_where_a_project_speaks_of_its_torch(
         ("* PyTorch ( == 0.4.1, for older ones see the branch)", (0, 4)),
         ("- [PyTorch](http://pytorch.org) install = 1.4.0", (1, 4)),
         ("First install PyTorch (we use 1.7.0) and apex", (1, 7)),
+        ("First, install PyTorch meeting your environment (at least 1.7):", (1, 7)),
         ("Install [Pytorch 2.0](https://pytorch.org/get-started/locally/)", (2, 0)),
         ("## Requirements\n\n* numpy\n* pytorch1.2.0\n", (1, 2)),
         ("* PyTorch 1.6 - 1.10", (1, 6)),

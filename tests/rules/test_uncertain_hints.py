@@ -364,3 +364,26 @@ def test_what_a_network_is_recorded_with_is_made_where_that_is(export: str, told
     )
     assert [code for code, _ in told(text)] == told_to_all
     assert [code for code, _ in told(text, RuleLayer(("DVL103",)))] == ["DVL103"]
+
+
+@pytest.mark.parametrize(("first", "told_to_all"), [("model.eval()", []), ("model.train()", ["DVL204"])])
+def test_a_copy_that_an_evaluation_waits_for_is_for_those_who_ask(first: str, told_to_all: list[str]) -> None:
+    """Seen in LlamaGen and stargan-v2: what each step makes is written to a file at once."""
+    text = (
+        "from torch.utils.data import DataLoader\n\ndef run(data, model, device, save):\n"
+        f"    {first}\n    for x in DataLoader(data, pin_memory=True, num_workers=2):\n"
+        "        save(model(x.to(device)).cpu())\n"
+    )
+    assert [code for code, _ in told(text)] == told_to_all
+    assert [code for code, _ in told(text, RuleLayer(("DVL204",)))] == ["DVL204"]
+
+
+@pytest.mark.parametrize(("library", "codes"), [("diffusers", ["DVL114"]), ("photomaker", [])])
+def test_a_pipeline_of_somebody_else_may_have_parts_that_nothing_else_moves(library: str, codes: list[str]) -> None:
+    """Seen in PhotoMaker: an encoder that is no part of the pipeline, and is put where that is by then."""
+    text = (
+        f"from {library} import DiffusionPipeline\n\ndef run():\n"
+        '    pipe = DiffusionPipeline.from_pretrained("x").to("cuda")\n'
+        "    pipe.enable_model_cpu_offload()\n    return pipe\n"
+    )
+    assert [code for code, _ in told(text, RuleLayer(("DVL114",)))] == codes

@@ -16,6 +16,8 @@ from devlint.source.tree import Source
 Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
 """The nodes that lead to one, from the outside to the inside: each, and the one in it."""
 _WITHOUT_GRAPH = ("no_grad", "inference_mode")
+_EVALUATING = frozenset({"eval", *_WITHOUT_GRAPH})
+_TRAINING = frozenset({"backward", "zero_grad"})
 _FORMATS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
 
 
@@ -269,3 +271,9 @@ def is_compiled(function: ast.AST | None) -> bool:
     decorators = getattr(function, "decorator_list", ())
     called = (node.func if isinstance(node, ast.Call) else node for node in decorators)
     return any(ast.unparse(node) == COMPILE for node in called)
+
+
+def evaluates(source: Source, node: ast.AST) -> bool:
+    """Whether the function around a node evaluates, and trains nothing."""
+    inside = attributes_in(around(source, node))
+    return not inside.isdisjoint(_EVALUATING) and inside.isdisjoint(_TRAINING)

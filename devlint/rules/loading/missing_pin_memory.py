@@ -12,7 +12,7 @@ from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severi
 from devlint.rules.code.blocks import (
     around,
     assigned,
-    attributes_in,
+    evaluates,
     function_at,
     keyword_of,
     method_of,
@@ -30,8 +30,6 @@ _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
 """Methods that copy on the host, unless the tensor has the dtype already."""
-_EVALUATING = frozenset({"eval", "no_grad", "inference_mode"})
-_TRAINING = frozenset({"backward", "zero_grad"})
 _MOVES = re.compile(r"\.(?:cuda|to)\(")
 
 
@@ -132,8 +130,8 @@ class MissingPinMemory(Rule):
             return
         if _pinned_otherwise(self.source, site):
             return
-        evaluates = bool(moves) and site.training is None and site.measured is None
-        evaluates = evaluates and all(map(self._evaluates, moves))
+        evaluated = bool(moves) and site.training is None and site.measured is None
+        evaluated = evaluated and all(evaluates(self.source, move.node) for move in moves)
         alone = self._workers(site) == 0 and site.measured is None
         released = site.released or any(move.non_blocking for move in moves)
         converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
@@ -150,7 +148,7 @@ class MissingPinMemory(Rule):
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
             # no evaluation waits for this
-            asked=converted or evaluates or not told,
+            asked=converted or evaluated or not told,
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design
             cause=" ".join(str(self.source.span(move.node)) for move in moves),
@@ -170,11 +168,6 @@ class MissingPinMemory(Rule):
         number = default.value if isinstance(default, ast.Constant) else None
         # the default of none is for some caller to raise
         return number if isinstance(number, int) and number > 0 else site.workers
-
-    def _evaluates(self, move: Transfer) -> bool:
-        """Whether the function that copies a batch evaluates, and trains nothing."""
-        inside = attributes_in(around(self.source, move.node))
-        return not inside.isdisjoint(_EVALUATING) and inside.isdisjoint(_TRAINING)
 
     def _converted(self, move: Transfer) -> bool:
         """Whether the batch may be converted on the host, into memory of its own, before it is copied."""

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
+from devlint.rules.code.blocks import evaluates
 from devlint.rules.code.control_flow import exclude_each_other
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
@@ -66,6 +67,7 @@ class BlockingCopyFromPinned(Rule):
 
     ## When it stays silent
     - `non_blocking` is given, whatever its value.
+    - The function evaluates, and trains nothing: it is a hint for those who select the rule.
     - The copy is not made at every step, or not to a device that reads pinned memory.
     - Whether the memory is pinned is not known, unless other parts of the batch are copied with `non_blocking=True`, or
       the code itself makes the tensor of values of the host, and writes nothing into it.
@@ -181,4 +183,6 @@ class BlockingCopyFromPinned(Rule):
     ) -> Report:
         self._told.add(site.node)
         fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
+        # what evaluates reads its results in every step, and waits there
+        asked = asked or (site.measured is None and evaluates(self.source, site.node))
         return Report(message, "waits for the copy", None, steps, advice, fix, asked, node=site.node)

@@ -18,6 +18,7 @@ from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value, is_literal
 from devlint.flow.models.libraries.unknown import told, unfollowed
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.syntax import names
 from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
 from devlint.sites.transfers import Transfer
@@ -26,6 +27,8 @@ _ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""
 _OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
 """Methods of diffusers' pipelines that put their models on the device only while these run."""
+_PIPELINES = "diffusers"
+"""Whose pipelines know all of their parts."""
 _QUANTIZATION = "transformers.BitsAndBytesConfig"
 _RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_module"})
 """Methods, and a function, after which the code places things again."""
@@ -92,6 +95,11 @@ def _offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
     if place is None or step is None or not isinstance(step.node, ast.Call):
         return
     move = step.node.func
+    made = names.dotted(move.value.func) if isinstance(move, ast.Attribute) and isinstance(move.value, ast.Call) else ""
+    root = frame.interpreter.index.resolve(made).partition(".")[0]
+    if root and root != _PIPELINES:
+        # a pipeline of somebody else may have parts that nothing else moves
+        return
     if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
         operand = frame.operand(move.value, UNKNOWN)
         frame.emit(ManagedMove(step.node, scope_of(frame), move.attr, operand, place, "offloaded later", by))
