@@ -278,3 +278,15 @@ def test_a_literal_gives_way_to_the_device_at_hand() -> None:
     # `"cpu"` says what it says
     after, _ = fixed(function("torch.zeros(n).to(device)").replace("device, n, x: torch.Tensor", "n, device"))
     assert after.endswith("torch.zeros(n, device=device)\n")
+
+
+def test_what_is_computed_with_before_the_move_keeps_its_type_up_to_there() -> None:
+    """Seen in boltz: of a mask of truth values, `1 - mask` raises."""
+    text = (
+        "import torch\nfrom torch import nn\n\nclass M(nn.Module):\n    def forward(self, mask):\n"
+        "        return mask * {}\n"
+    )
+    (finding,) = check(text.format("(1 - torch.eye(len(mask))).to(mask)"))
+    assert finding.help == "create it there: `torch.eye(..., device=mask.device)`"
+    (finding,) = check(text.format("torch.eye(len(mask)).to(mask)"))
+    assert finding.help == "create it there: `torch.eye(..., device=mask.device, dtype=mask.dtype)`"

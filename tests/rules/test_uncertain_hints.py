@@ -382,8 +382,8 @@ def test_a_copy_that_an_evaluation_waits_for_is_for_those_who_ask(first: str, to
 def test_a_pipeline_of_somebody_else_may_have_parts_that_nothing_else_moves(library: str, codes: list[str]) -> None:
     """Seen in PhotoMaker: an encoder that is no part of the pipeline, and is put where that is by then."""
     text = (
-        f"from {library} import DiffusionPipeline\n\ndef run():\n"
-        '    pipe = DiffusionPipeline.from_pretrained("x").to("cuda")\n'
-        "    pipe.enable_model_cpu_offload()\n    return pipe\n"
+        f"import torch\nfrom {library} import DiffusionPipeline\n\n"
+        'pipe = DiffusionPipeline.from_pretrained("x").to("cuda")\npipe.fuse_lora()\n'
+        "pipe.enable_model_cpu_offload()\n"
     )
-    assert [code for code, _ in told(text, RuleLayer(("DVL114",)))] == codes
+    assert [code for code, _ in told(text, RuleLayer(("DVL1",)))] == codes

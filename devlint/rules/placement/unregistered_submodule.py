@@ -59,7 +59,8 @@ class UnregisteredSubmodule(Rule):
     - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.
     - A list that hides a module on purpose: `self._teacher = [teacher]`, of which the module was made elsewhere.
     - The modules have no parameters.
-    - It is an info only where the class moves the modules itself, one by one: `self.parts[name].to(x.device)`.
+    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`: it is a hint for those who select
+      the rule.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
@@ -94,6 +95,8 @@ class UnregisteredSubmodule(Rule):
             node=site.value.node,
             label="modules, but no submodules",
             severity=Severity.INFO if by_hand else None,
+            # it may be hidden from `state_dict()` on purpose
+            asked=by_hand,
             steps=site.uses,
             help=f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
             fix=self._fix(site, wrapper),

@@ -18,6 +18,7 @@ from devlint.rules.code.blocks import (
     is_compiled,
     later_with,
     names_in,
+    receiver,
     statement_around,
     statement_of,
     targets_of,
@@ -167,7 +168,9 @@ class CreateThenMove(Rule):
         """The device that the move names, as it may be named where the tensor is created."""
         text = target_of(self.source, site)
         if text and is_like_another(site):
-            return f"{text}.device, dtype={text}.dtype"
+            # what is computed with in between may have to stay of its type up to there
+            whole = site.creation is not None and receiver(site.node) is site.creation.node
+            return f"{text}.device, dtype={text}.dtype" if whole else f"{text}.device"
         literal = site.target_node is None or isinstance(site.target_node, ast.Constant)
         text = text or (device_instead_of_cuda(self.source, site.node, site.scope) if literal else "")
         return text if site.plain and text else "..."

@@ -29,7 +29,7 @@ _OWN_WAYS = frozenset(
     __setattr__""".split()
 )
 """Methods with which a class can take care of modules that it has not registered."""
-_REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+_REGISTERS = frozenset({"add_module", "register_module", "ParameterList", "setattr", "__setattr__"})
 _LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tuple iter".split())
 """Functions that register nothing that they are given."""
 _ALIKE = frozenset({"list", "tuple", "dict", "reversed", "iter"})

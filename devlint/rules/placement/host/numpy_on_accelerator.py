@@ -19,8 +19,7 @@ class NumpyOnAccelerator(Rule):
     ## What it does
     Reports `.numpy()`, functions of NumPy, plots of Matplotlib, data frames of pandas and calls of scikit-learn with a
     tensor that is on a device which the code chose. It is a warning where that is the CPU unless the caller names
-    another one, where the tensor is wherever the module is, probably on the device of the network that returned it, or
-    an argument in code that cares for devices; and a hint
+    another one, where the tensor is wherever the module is, or an argument in code that cares for devices; and a hint
     where a plain function computes it from its arguments, or from what a call of others made of them, or where it is
     copied to the host only if it is on CUDA, or on one other kind of accelerator.
 
@@ -51,6 +50,8 @@ class NumpyOnAccelerator(Rule):
     - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
     - A plain function is given the tensor and only converts it: what it asks of its caller is a tensor of the CPU. Of
       one that does more who selects the rule is told.
+    - It is only probably on the device of the network of somebody else that returned it, which may return an array: a
+      warning for those who select the rule.
     - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`.
     - A failure is handled by the code around it.
 
@@ -99,8 +100,10 @@ class NumpyOnAccelerator(Rule):
             severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
-            # what is no network and reads the host's memory asks its caller for a tensor of the host
-            asked=not site.scope.module and not any(_is_moved(operand) for operand, _ in away),
+            # what is no network and reads the host's memory asks its caller for a tensor of the host; what somebody
+            # else's network returns may be an array
+            asked=(not site.scope.module and not any(_is_moved(operand) for operand, _ in away))
+            or not any(operand.device.known for operand, _ in away),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
 
