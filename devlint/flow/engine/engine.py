@@ -230,8 +230,9 @@ class Engine(Interpreter):
         place = device.symbol(info.place, "self", Role.PLACE)
         heap = dict(state.heap)
         if info.is_module:
-            # whatever __init__ made moves with the module
-            heap.update({key: place for key in state.heap if key[1] is DEVICE})
+            # whatever __init__ made moves with the module, but for what the module does not know of
+            apart = self.component(UnregisteredModules).of(info)
+            heap.update({k: device.UNKNOWN if k[0] in apart else place for k in state.heap if k[1] is DEVICE})
             heap.update(_taken_along(state.heap, oid, place))
         if info.is_open:
             # perhaps a module, whose attributes move with it: nothing is known of where they are

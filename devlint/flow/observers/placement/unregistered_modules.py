@@ -120,6 +120,11 @@ class UnregisteredModules(Observer):
             if cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree):
                 del self._known[key]
 
+    def of(self, info: ClassInfo) -> frozenset[int]:
+        """The modules that a class, or one that it inherits from, keeps in such containers."""
+        owners = {known.name for known in info.linearization()} if self._known else set()
+        return frozenset(oid for kept in self._known.values() if kept.owner in owners for oid in kept.modules)
+
     def sites(self) -> Iterator[Attribute]:
         """A site for each container whose modules nobody registers."""
         for kept in self._known.values():
