@@ -269,6 +269,13 @@ SCRIPTS = {
                 y = torch.ones(4)
             x.to(device) + y
     """,
+    "isinstance of a class of tensors": """
+        def f(x: torch.Tensor, device):
+            y = torch.ones(4).to(device)
+            if isinstance(y, torch.LongTensor) or isinstance(y, torch.IntTensor):
+                return x
+            return torch.ones(4) + y  # raises
+    """,
     "moved unless it is there": """
         def f(device):
             x = torch.ones(4)

@@ -99,8 +99,8 @@ class Flag(Value):
     """A truth value: ``positive`` says whether it is true when ``condition`` holds.
 
     ``accelerated`` is +1 when the condition, where it holds, means that an accelerator is there, -1 when it does where
-    it fails, else 0; +2 when it does where it holds, and its failing does not mean the CPU.  ``parts`` are the
-    conditions which all hold when it does.
+    it fails, else 0; +2 when it does where it holds, and its failing does not mean the CPU, -2 the other way round.
+    ``parts`` are the conditions which all hold when it does.
     """
 
     condition: Condition

@@ -23,9 +23,7 @@ from devlint.flow.transfer.constructor_devices import told_device
 from devlint.flow.transfer.placement import in_graph
 from devlint.immutable import replace
 
-_PYTHON_ATTRIBUTES = frozenset(
-    {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
-)
+_PYTHON_ATTRIBUTES = frozenset({"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "requires_grad", "names"})
 _DETACHED = frozenset({"data", "grad"})
 _NOT_BROUGHT = frozenset(
     """callable chr classmethod delattr dir divmod frozenset globals issubclass locals memoryview object ord property
@@ -64,8 +62,10 @@ def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches)
     if node.attr == "device":
         source = tensor.origin if tensor.origin.node is not None else None
         return DeviceValue(tensor.device, node, source, "tensor" if tensor.certain else "")
+    if node.attr == "is_cuda":
+        return device_conditions.on_cuda(frame, node.value)
     if node.attr in _PYTHON_ATTRIBUTES:
-        return device_conditions.on_cuda(frame, node) or UNKNOWN
+        return UNKNOWN
     if isinstance(base, Batches):
         # what a batch has is a part of it; what an object of a library's class has is for its rows to say
         return UNKNOWN if base.path else base
@@ -118,6 +118,8 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     held = frame.state.heap.get((base.key, attr))
     if isinstance(held, Value):
         return held
+    if attr == "is_cuda":
+        return device_conditions.on_cuda(frame, node.value)
     if attr == "device" and base.kept is not None and (made := _made(frame, base.kept)) is not None:
         return DeviceValue(made, node, form="tensor")
     if attr == "device" and base.hint != "number":

@@ -36,7 +36,7 @@ _AVAILABLE_NAME = re.compile(
     r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",
     re.IGNORECASE,
 )
-_CPU_NAME = re.compile(r"^(?:use_|force_)?cpu(?:_only)?$", re.IGNORECASE)
+_CPU_NAME = re.compile(r"^(?:use_|force_|is_)?cpu(?:_only)?$", re.IGNORECASE)
 _BACKENDS = frozenset({"gpu", "nccl"})
 """Words that stand for accelerators, and are none that torch knows."""
 _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
@@ -130,9 +130,14 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
         return Flag(NEVER)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
+    if path == "getattr" and len(node.args) > 1 and names.code(node.args[1]) == "'is_cuda'":
+        return device_conditions.on_cuda(frame, node.args[0])
+    if path in ("any", "all") and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
+        return Flag(predicates.of(frame, node), accelerated=2 * accelerates(condition(frame, node.args[0].elt)))
     if path in ("isinstance", IS_TENSOR) and node.args:
         known = _type_test(frame, node, path)
-        return Flag(predicates.of_type(frame, node) if known is None else Truth(known))
+        there = known is None and names_accelerator(node.args[-1])
+        return Flag(predicates.of_type(frame, node) if known is None else Truth(known), accelerated=int(there))
     return Flag(predicates.of(frame, node), accelerated=_tells(node, path))
 
 
@@ -163,7 +168,9 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
         return None
     if not (value.hint == "tensor" if isinstance(value, Opaque) else value.certain):
         return None
-    return path == IS_TENSOR or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
+    asked = "Tensor" if path == IS_TENSOR else ast.unparse(node.args[-1])
+    # of a class of tensors nobody knows whether it is one of these
+    return True if re.search(r"\bTensor\b", asked) else None if "Tensor" in asked else False
 
 
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
@@ -185,6 +192,8 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(compared, positive, -1 if none else 1)
     if names_accelerator(right) or names_accelerator(left):
         return Flag(compared, positive, 1)
+    if device_conditions.parts(node):
+        return Flag(compared, positive, -2)
     if device_conditions.is_cpu(frame, right):
         return Flag(Wanted(compared), not positive, 1)
     index = _index_test(left, operator, right)
@@ -269,29 +278,28 @@ def names_accelerator(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and _is_accelerator(node.value)
     if isinstance(node, ast.Attribute):
-        return _MEMBER.fullmatch(node.attr) is not None
+        return (_MEMBER.fullmatch(node.attr) or CUDA_TENSOR_TYPE.fullmatch(names.dotted(node))) is not None
     if isinstance(node, ast.Call) and names.called(node).rpartition(".")[2] == "device":
         return bool(node.args) and names_accelerator(node.args[0])
     if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return False
-    if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in node.elts):
+    if all(isinstance(option, ast.Attribute) and names_accelerator(option) for option in node.elts):
         return bool(node.elts)
     texts = [option.value for option in node.elts if isinstance(option, ast.Constant) and isinstance(option.value, str)]
     return not _BACKENDS.isdisjoint(map(str.lower, texts)) or (bool(texts) and all(map(_is_accelerator, texts)))
 
 
 def _is_accelerator(text: str) -> bool:
-    place = device.parse(text.rstrip(":"))
+    place = device.parse(text.removeprefix("torch.").rstrip(":."))
     there = place is not None and place.kind is Kind.ACCELERATOR
     return there or text.lower() in _BACKENDS or CUDA_TENSOR_TYPE.fullmatch(text) is not None
 
 
 def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     text = names.dotted(node)
-    known = device_conditions.on_cuda(frame, node)
-    if known is not None:
-        return known
-    if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
+    if isinstance(node, ast.Attribute) and node.attr == "is_cuda":
+        return device_conditions.on_cuda(frame, node.value)
+    if isinstance(node, ast.Attribute) and node.attr == "is_available":
         return Flag(predicates.of(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return Flag(NEVER)

@@ -10,6 +10,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Flag, Opaque, Value
+from devlint.flow.evaluation import predicates
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 
@@ -41,12 +42,17 @@ def is_cpu(frame: Frame, node: ast.expr) -> bool:
     return path == DEVICE and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
 
 
-def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:
-    """The condition ``x.is_cuda``, where it is known what it hangs on."""
-    if not isinstance(node, ast.Attribute) or node.attr != "is_cuda":
-        return None
-    place = _place(frame, node.value)
-    return None if place is None else _is(place, "cuda")
+def on_cuda(frame: Frame, tensor: ast.expr) -> Flag:
+    """The condition ``x.is_cuda``, under the name that it is given, too: what it hangs on, where that is known."""
+    place = _place(frame, tensor)
+    known = None if place is None else _is(place, "cuda")
+    return known or Flag(predicates.predicate(f"{predicates.key(frame, tensor)}.is_cuda"), accelerated=1)
+
+
+def parts(node: ast.Compare) -> bool:
+    """Whether two are compared which are the same where there is no accelerator: ``x.device != y.device``."""
+    sides = [side.attr for side in (node.left, node.comparators[0]) if isinstance(side, ast.Attribute)]
+    return sides in (["device", "device"], ["is_cuda", "is_cuda"])
 
 
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
