@@ -5,6 +5,7 @@ An object is known by its number, or by the key of the opaque value that it is.
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -65,6 +66,8 @@ ARGUMENTS: Field[tuple[Value, ...]] = Field("arguments", tuple)
 """What an object of a class of the file was made of."""
 CONSUMER = Field("consumer", Device)
 """Where the module is that an argument, by its key, has gone into."""
+MET: Field[tuple[ast.AST, ...]] = Field("met", tuple)
+"""The creations of those tensors of the CPU that an argument, by its key, has met."""
 
 
 def attributes(heap: Heap, owner: object) -> Iterator[tuple[str, object]]:

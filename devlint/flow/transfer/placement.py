@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from devlint import device
-from devlint.device import Device, Kind, Role
+from devlint.device import Device, Kind, LoopRound, Role
 from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.heap import MET
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
@@ -28,6 +29,8 @@ from devlint.sites.placement import COPYING, Operation, OperationKind
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 _COUNTING = frozenset({"+", "-", "*", "//", "%"})
 """Operators with which indexes are computed; of the others come masks, and what is no index."""
+_RAISING = frozenset({OperationKind.OPERANDS, OperationKind.LOSS_TARGET})
+"""The kinds of operations that take no tensor of the CPU beside others, unless it has no dimensions."""
 Met = tuple[ast.AST, Value, str]
 """A tensor in an operation: its node, its value, the parameter it is passed to."""
 
@@ -144,6 +147,8 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
                 continue
             if _is_fetched_for(frame, one[0], other_place) or _is_fetched_for(frame, two[0], place):
                 continue
+            if _have_met(frame, kind, value, place, other_place) or _have_met(frame, kind, other, other_place, place):
+                continue
             clash = clash or _sure(value, place, other, other_place)
             apart.append((one, two))
     for observer in events.heard(frame, "on_meet") if kind is not OperationKind.INDEXED else ():
@@ -155,6 +160,22 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
         sent = _sent(frame, node, [place for *_, place in met])
         frame.emit(Operation(node, scope_of(frame), operator, kind, operands, sent))
     return clash and kind not in COPYING and not frame.state.bare
+
+
+def _have_met(frame: Frame, kind: OperationKind, made: Value, place: Device, argument: Device) -> bool:
+    """Whether an argument has met a tensor where that is on the CPU, as it is on one path only: then both are there.
+
+    What was wrong about that has been told at that place, unless the tensor may have no dimensions.
+    """
+    tensor, heap = as_tensor(made), frame.state.heap
+    if tensor.origin.node is None or argument.role is not Role.INPUT or kind not in _RAISING:
+        return False
+    known = MET.of(heap, argument.symbol) or ()
+    if place.kind is Kind.CPU and tensor.many is not False:
+        MET.put(heap, argument.symbol, tuple(dict.fromkeys((*known, tensor.origin.node))))
+    # in a later round of a loop it is the same place
+    again = any(isinstance(guard, LoopRound) for guard in place.guards())
+    return place.kind is Kind.CHOICE and not again and tensor.origin.node in known
 
 
 def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:
