@@ -467,6 +467,13 @@ def test_a_tensor_that_goes_where_another_one_is_gets_its_device() -> None:
     assert "x.device" not in str(helps[1])
 
 
+@pytest.mark.parametrize(("made", "there"), [("from_numpy", False), ("zeros", True)])
+def test_what_shares_memory_of_the_host_takes_no_device(made: str, there: bool) -> None:
+    (found,) = check_source(f"import torch\n\ndef f(x, y: torch.Tensor):\n    return torch.{made}(x).cuda()\n")
+    assert found.help is not None
+    assert ("create it there" in found.help) is there
+
+
 @pytest.mark.parametrize(("given", "bound"), [("t", True), ("other", False)])
 @pytest.mark.parametrize("backend", ["nccl", "gloo"])
 def test_what_nccl_takes_from_cuda_alone_is_a_hint_to_those_who_ask(given: str, bound: bool, backend: str) -> None:

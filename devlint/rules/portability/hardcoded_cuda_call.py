@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from devlint.device import Kind, Role
+from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Severity
@@ -240,7 +241,9 @@ def _made_at_once(site: Transfer) -> Creation | None:
     made = site.creation
     if made is None or made.helper or made.array or made.others or made.generator or not holds(site.node, made.node):
         return None
-    return made if made.function.rpartition(".")[2].islower() else None
+    known = torch_table.function(made.function)
+    wraps = known is not None and known.rule == "cpu"
+    return made if made.function.rpartition(".")[2].islower() and not wraps else None
 
 
 def _beside(way: Way) -> str:
