@@ -36,11 +36,12 @@ _NUMBERS_ANNOTATION = re.compile(
 _TENSOR_ANNOTATION = re.compile(
     r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
 )
-_DATA_ANNOTATION = re.compile(r"\bndarray\b|\b[Ll]ist\[(?:int|float)\]")
+_ARRAY = r"\b(?:ndarray|NDArray|ArrayLike|(?:np|numpy)\.(?:array|matrix|memmap))\b"
+_DATA_ANNOTATION = re.compile(rf"{_ARRAY}|\b[Ll]ist\[(?:int|float)\]")
 _TENSORS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
 )
-_OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+_OTHER_ANNOTATION = re.compile(rf"{_ARRAY}|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
 _CONTAINER = re.compile(r"(?:[\w.]*Optional\[)?(?:\w+\.)*(?:[Ll]ist|[Dd]ict|[Tt]uple|Sequence|Iterable|Mapping)\b")
 _FOREIGN_ANNOTATION = re.compile(r"(?:typing\.)?(?:Optional\[)?(?:tf|tensorflow|jnp|jax|paddle|mx)\.[\w.]+\]?")
 _DEVICE_NAME = re.compile(

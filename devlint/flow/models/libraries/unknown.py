@@ -86,6 +86,9 @@ def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribu
     """A method of something that shows itself to be a tensor, a device or a module; ``None`` of anything else."""
     name = node.attr
     proven = tensor_methods.proves(call, name)
+    if receiver.hint == "host" and proven:
+        # arrays have some of these, too
+        return replace(receiver, key=f"{receiver.key}.{name}", text=frame.interpreter.text(call.node))
     if receiver.hint == "tensor" or ((receiver.role is Role.INPUT or receiver.near.known) and proven):
         return tensor_methods.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
