@@ -469,7 +469,8 @@ def test_a_tensor_that_goes_where_another_one_is_gets_its_device() -> None:
 
 @pytest.mark.parametrize(("made", "there"), [("from_numpy", False), ("zeros", True)])
 def test_what_shares_memory_of_the_host_takes_no_device(made: str, there: bool) -> None:
-    (found,) = check_source(f"import torch\n\ndef f(x, y: torch.Tensor):\n    return torch.{made}(x).cuda()\n")
+    text = f"import torch\n\ndef f(x, y: torch.Tensor):\n    return torch.{made}(x).cuda()\n"
+    (found,) = check_source(text, config=Config(rule_layers=(RuleLayer(("DVL601",)),)))
     assert found.help is not None
     assert ("create it there" in found.help) is there
 
