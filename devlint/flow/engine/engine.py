@@ -135,7 +135,7 @@ class Engine(Interpreter):
         if claim:
             self.component(CallContexts).claim(site, frame)
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
-        if self.muted or (frame.inlined and alone) or (frame.silent and claim):
+        if self.muted or (frame.inlined and alone) or (frame.silent and claim and not _is_of_facts(site, frame)):
             return
         self.component(CallContexts).keep(site, frame)
 
@@ -303,7 +303,7 @@ class Engine(Interpreter):
         """Whether a function works before anything was moved: it makes batches, or sets up a module."""
         if info.name in self.index.host_functions or info.owner is None:
             return info.name in self.index.host_functions
-        if info.owner.is_dataset or info.owner.is_collator or info.initialises:
+        if info.owner.is_dataset or info.owner.is_collator or (info.initialises and _may_be_moved(info.owner)):
             return True
         callers = info.owner.callers.get(info.name, ()) if info.private else ()
         return bool(callers) and all(caller.name in self.index.host_functions for caller in callers)
@@ -368,3 +368,22 @@ def _moved(value: Value, own: list[Tensor], place: Device) -> Value:
     if isinstance(value, Tensor):
         return replace(value, device=place, origin=NO_ORIGIN) if value in own else value
     return mapped(value, lambda part: _moved(part, own, place)) if type(value) in CONTAINERS else value
+
+
+def _may_be_moved(info: ClassInfo) -> bool:
+    """Whether instances of a class are modules, or may be, which are moved once their constructor has run."""
+    return info.is_module or info.is_open
+
+
+def _is_of_facts(site: Site, frame: Frame) -> bool:
+    """Whether a claim in a constructor rests on nothing that the caller, or a move of the module, decides."""
+    info = frame.outermost.info
+    if info is None or info.owner is None or not info.initialises or info.owner.is_dataset or info.owner.is_collator:
+        return False
+    if isinstance(site, Forward):
+        places = [site.device, *(operand.device for operand in site.inputs)]
+    elif isinstance(site, Operation):
+        places = [operand.device for operand in site.operands]
+    else:
+        return False
+    return all(leaf.role in (None, Role.DEVICE) for place in places for leaf in place.leaves())

@@ -44,7 +44,7 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     result = _called(frame, call, module)
     if place.known and (module.path or names.dotted(call.node.func) in loop_invariance.networks(frame)):
         queue.work(frame, call.node, place)
-    else:
+    elif not module.path.startswith("torch.nn."):
         # what was moved may be a pipeline, which waits for its results
         queue.unseen(frame, call.node)
     return result
