@@ -132,11 +132,11 @@ from torch import nn
 
 
 class Net(nn.Module):
-    def restore(self, path):
+    def restore(self, path, device):
         self.load_state_dict(torch.load(path))
 
 
-def build(path):
+def build(path, device):
     net = Net()
     net.load_state_dict(torch.load(path))
     return net

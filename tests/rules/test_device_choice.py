@@ -205,6 +205,10 @@ def test_a_device_that_is_handed_over_is_taken_for_cuda_in_any_file() -> None:
 
 def test_a_file_that_names_no_device_may_load_anywhere() -> None:
     (finding,) = found(HEAD + "def f(model, path):\n    model.load_state_dict(torch.load(path))\n")
+    # where no device is chosen, all such loads are one hint of a run
+    assert (finding.code, str(finding.severity)) == ("DVL604", "info")
+    chosen = "def f(model, path, device):\n    model.to(device).load_state_dict(torch.load(path))\n"
+    (finding,) = found(HEAD + chosen)
     assert (finding.code, str(finding.severity)) == ("DVL604", "warning")
 
 

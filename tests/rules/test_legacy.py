@@ -270,6 +270,10 @@ def test_what_is_asked_of_a_type_of_cuda_says_that_there_is_one() -> None:
 def test_code_for_the_torch_that_had_volatile_may_keep_it() -> None:
     """Seen in practical-pytorch, whose losses are read as before torch 0.4."""
     text = "import torch\nfrom torch.autograd import Variable\n\nx = Variable(torch.ones(3), volatile=True), {}\n"
-    assert [found.code for found in check_source(text.format("loss.item()"))] == ["DVL702"]
-    assert check_source(text.format("loss.data[0]")) == []
+    for target in ((1, 8), (2, 0)):
+        config = Config(target_torch=target)
+        assert [found.code for found in check_source(text.format("loss.item()"), config=config)] == ["DVL702"]
+        assert check_source(text.format("loss.data[0]"), config=config) == []
+    # nothing says which torch it is for
+    assert check_source(text.format("loss.item()")) == []
     assert [found.code for found in told(text.format("loss.data[0]"), "DVL702")] == ["DVL702"]

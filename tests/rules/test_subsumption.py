@@ -224,7 +224,9 @@ def test_who_selects_or_grades_a_rule_is_told_of_each_place_for_cuda_alone() -> 
 
 def test_warnings_stay_alone() -> None:
     twice = (
-        HEAD + "def f(a, model):\n    model.load_state_dict(torch.load(a))\n    model.load_state_dict(torch.load(a))\n"
+        HEAD
+        + "def f(a, model, device):\n    model.load_state_dict(torch.load(a))\n"
+        + "    model.load_state_dict(torch.load(a))\n"
     )
     assert [(one.code, one.span.row) for one in reported(twice)] == [("DVL604", 4), ("DVL604", 5)]
 

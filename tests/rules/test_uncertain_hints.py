@@ -387,3 +387,27 @@ def test_a_pipeline_of_somebody_else_may_have_parts_that_nothing_else_moves(libr
         "pipe.enable_model_cpu_offload()\n"
     )
     assert [code for code, _ in told(text, RuleLayer(("DVL1",)))] == codes
+
+
+@pytest.mark.parametrize(("owner", "told_to_all"), [("nn.Module", ["DVL103"]), ("object", [])])
+def test_what_only_callers_know_of_a_function_is_for_those_who_ask(owner: str, told_to_all: list[str]) -> None:
+    """Seen in three copies of DETR, whose data set alone calls it, in Kats and in chai-lab."""
+    text = (
+        f"import torch\nfrom torch import nn\n\nclass Boxes({owner}):\n"
+        "    def forward(self, masks: torch.Tensor):\n        if masks.numel() == 0:\n"
+        "            return torch.zeros((0, 4), device=masks.device)\n"
+        "        return masks * torch.arange(0, masks.shape[-1]).unsqueeze(0)\n"
+    )
+    assert [code for code, _ in told(text)] == told_to_all
+    assert told(text, RuleLayer(("DVL103",))) == [("DVL103", "warning")]
+
+
+@pytest.mark.parametrize(("size", "told_to_all"), [("1", []), ("1, 1", []), ("len(x)", ["DVL203"]), ("3", ["DVL203"])])
+def test_one_element_that_is_copied_is_for_those_who_ask(size: str, told_to_all: list[str]) -> None:
+    """Seen in VIBE and other losses: a zero where there is nothing to add."""
+    text = (
+        "import torch\nfrom torch import nn\n\nclass Loss(nn.Module):\n    def forward(self, x):\n"
+        f"        return torch.zeros({size}).to(x.device)\n"
+    )
+    assert [code for code, _ in told(text)] == told_to_all
+    assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]

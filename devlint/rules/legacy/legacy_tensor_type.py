@@ -68,6 +68,7 @@ class LegacyCudaTensorType(DeprecatedName):
     - It is an info only where the code runs only if CUDA is available, where a collective of `torch.distributed` gets
       the tensor, which NCCL takes from CUDA alone, and in tests; and of `volatile=` under `torch.no_grad()`, be it
       around all calls of the function in the file: nothing is lost.
+    - Nothing says which torch the project needs: then `volatile=` is for those who select the rule.
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       who selects the rule is told. So is who does of a type of CUDA's where the code has no device at hand.
 
@@ -155,8 +156,9 @@ class LegacyCudaTensorType(DeprecatedName):
                 label="without effect",
                 severity=None if lost else Severity.INFO,
                 help="compute under `with torch.no_grad():`" if lost else "leave it out",
-                # such code has never run on a torch that lacks it, and what it needs instead was not there
-                asked=_BEFORE.search(self.source.text) is not None,
+                # code that nobody has touched since may never have run on a torch that lacks it, and what it needs
+                # instead was not there
+                asked=self.target_torch is None or _BEFORE.search(self.source.text) is not None,
             )
         return Report(
             f"`{spelled}` makes a plain tensor since torch 0.4, detached from the graph of what it is given",

@@ -14,7 +14,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
-from devlint.rules.code.device_choice import design, has_chosen_cuda, is_for_cuda, names_devices
+from devlint.rules.code.device_choice import has_chosen_cuda, is_for_cuda, names_devices
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
@@ -32,8 +32,6 @@ _HELD = (
     r"{0}(?:\(|\[['\"]|\.(?:eval|train|parameters|\w*state_dict|items|keys|to|cuda)\b)|load\w*\((?:[^()]*,\s*)?{0}\b"
 )
 """How a file uses an attribute that is a network, its state, or a mapping of such."""
-_SUPPLIES = r"(?i)(?:^|[_.])(?:(?:hf_hub_)?download|fetch|cached|get_\w*file)(?:$|_)"
-"""The names of functions that bring a published file, and say where it is now."""
 _CUDA_ALONE = r"^(?:[\w.]*device\()?'cuda(?::0)?'\)?$"
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
 _NUMBERS = (
@@ -41,6 +39,9 @@ _NUMBERS = (
     r"|set_rng_state(?:_all)?|random\.set_?state)"
 )
 """What takes a state that is numbers: which step it is, from which seed, how far a loss is scaled."""
+_STEPPING = re.compile(r"(?i)optim")
+"""What is saved of a training beside its network, by name."""
+_WRITING = ("save", "shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move")
 _PROCESSES = re.compile(r"\b(?:init_process_group|DistributedDataParallel|set_device)\b")
 """How a file speaks of processes with a GPU each, which load to the one that saved."""
 _APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -83,14 +84,15 @@ class LoadWithoutMapLocation(Rule):
       CUDA alone, and find their GPU again: who selects the rule is told. So is who does where the function moves
       something to CUDA whatever happens, `net.cuda()`, unless the file speaks of processes with a GPU each; and in
       files that build kernels for CUDA or import what needs it.
-    - Loads of published files that one function brings, such as `torch.load(get_model_file(name))`, are one hint,
-      unless the rule is selected.
-    - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory, or has trained what it then loads; where the file saves from the CPU alone, or what it saves
-      to that path; where a script that names no device has saved it; for a whole network that stays where it is put, if
-      no device is at hand; for weights from a URL: what is published is nearly always saved from the CPU; where an
-      object keeps what is loaded as mere data; and where the file of code never speaks of a state dict, and the result
-      is not used as a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
+    - It is one hint of a run, unless the rule is selected, where the file never asks which accelerator there is and no
+      device is at hand. Where the only process that there is goes on with a training that it has saved, with the
+      optimizer or the number of the epoch, who selects the rule is told.
+    - It is an info only in tests; where the result is a dataset; where the same function saved or copied the file
+      before, or reads it from memory, or has trained what it then loads; where the file saves from the CPU alone, or
+      what it saves to that path; where a script that names no device has saved it; for a whole network that stays where
+      it is put, if no device is at hand; for weights from a URL: what is published is nearly always saved from the CPU;
+      where an object keeps what is loaded as mere data; and where the file of code never speaks of a state dict, and
+      the result is not used as a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
       `torch.load(file).numpy()`, was saved from the CPU.
 
     ## Fix safety
@@ -127,6 +129,7 @@ class LoadWithoutMapLocation(Rule):
         stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)
         device = "" if stays else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
+        chosen = bool(device_at_hand(self.source, site.node, site.scope)) or not is_for_cuda(self.source)
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != LOAD or _from_here(self.source, site.node)
         if not mild and not any("state_dict" in line for line in self.source.lines):
@@ -151,16 +154,10 @@ class LoadWithoutMapLocation(Rule):
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
-            asked=needs_cuda,
-            design=design(self.source, self.code, place) if at_home else _supplied(self.source, site.node, self.code),
+            asked=needs_cuda or _resumes(self.source, site.node),
+            # who chooses a device has one that the file need not name
+            design="" if chosen else OF_RULE.format(self.code),
         )
-
-
-def _supplied(source: Source, node: ast.AST, code: str) -> str:
-    """The design to which a load belongs whose file comes from where models are published; empty for others."""
-    file = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    name = ast.unparse(file.func) if isinstance(file, ast.Call) else ""
-    return f"{OF_RULE.format(code)} whose file `{name}()` supplies" if re.search(_SUPPLIES, name) else ""
 
 
 def _needs_cuda(source: Source, node: ast.AST) -> bool:
@@ -223,7 +220,7 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
     path = _written(_path_of(file))
-    if _saves_from_cpu(source, path):
+    if _saves_from_cpu(source, node, path):
         return True
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
@@ -234,14 +231,34 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     return first is not None and first < node.lineno
 
 
-def _saves_from_cpu(source: Source, path: str) -> bool:
-    """Whether a file copies to the CPU all that it saves, or saves there, or is a script that names no device."""
+def _saves_from_cpu(source: Source, node: ast.AST, path: str) -> bool:
+    """Whether a file copies to the CPU all of a kind that it saves, or saves there, or is a script without devices."""
     saves = _saves(source.tree)
     there = [call for to, call in saves if to == path]
-    if there and not names_devices(source) and all(around(source, call) is source.tree for call in there):
+    if there and not names_devices(source) and all(_is_run(source, around(source, call)) for call in there):
         return True
-    copied = [[".cpu()" in ast.unparse(call.args[0]) for call in calls] for calls in (there, [one for _, one in saves])]
+    steps = any(_STEPPING.search(name) for name in _uses(source, node))
+    alike = [one for _, one in saves if bool(_STEPPING.search(ast.unparse(one.args[0]))) is steps]
+    copied = [[".cpu()" in ast.unparse(call.args[0]) for call in calls] for calls in (there, alike)]
     return any(flags and all(flags) for flags in copied)
+
+
+def _is_run(source: Source, function: ast.AST) -> bool:
+    """Whether a function is the top level of a script, or is called there."""
+    run = (statement.value for statement in source.tree.body if isinstance(statement, ast.Expr))
+    called = {getattr(call.func, "id", "") for call in run if isinstance(call, ast.Call)}
+    return function is source.tree or getattr(function, "name", None) in called
+
+
+def _resumes(source: Source, node: ast.AST) -> bool:
+    """Whether the only process that there is goes on with what it has saved: where, the file knows as well."""
+    if not _saves(source.tree) or _PROCESSES.search(source.text):
+        return False
+    names = _names_of(source, node)
+    held = (part for part in walk(around(source, node)) if isinstance(part, ast.Subscript))
+    keys = (part.slice for part in held if getattr(part.value, "id", None) in names)
+    counted = any(isinstance(key, ast.Constant) and re.fullmatch(_NUMBER, str(key.value)) for key in keys)
+    return counted or any(_STEPPING.search(name) for name in _uses(source, node))
 
 
 def _keeps_data(source: Source, node: ast.AST) -> bool:
@@ -277,10 +294,10 @@ def _saves(tree: ast.AST) -> list[tuple[str, ast.Call]]:
 
 @lru_cache(maxsize=8)
 def _saved(body: ast.AST) -> dict[str, int]:
-    """What is saved to, as a dump, with the first row where it is."""
+    """What is saved or copied to, as a dump, with the first row where it is."""
     rows: dict[str, int] = {}
     for call in ast.walk(body):
-        if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith("save"):
+        if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith(_WRITING):
             to = _written(_path_of(call.args[1]))
             rows[to] = min(call.lineno, rows.get(to, call.lineno))
     return rows

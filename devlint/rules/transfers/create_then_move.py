@@ -37,6 +37,7 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_SIZES = (ast.List, ast.Tuple)
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
 _NAMED = r"[A-Za-z_][\w.]*"
@@ -77,10 +78,10 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - Nothing shows that it happens again and again, as in a loop, a step of training or the methods of a module; it is
-      kept from its first use on, under a test that it is not there yet; the function is compiled with `torch.compile`,
-      which makes it on the device by itself; or they are random numbers, of which the device draws others from the same
-      seed: then it is a hint for those who select the rule.
+    - It has one element, `torch.zeros(1)`, or nothing shows that it happens again and again, as in a loop, a step of
+      training or the methods of a module; it is kept from its first use on, under a test that it is not there yet; the
+      function is compiled with `torch.compile`, which makes it on the device by itself; or they are random numbers, of
+      which the device draws others from the same seed: then it is a hint for those who select the rule.
     - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
@@ -215,6 +216,9 @@ class CreateThenMove(Rule):
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
+        if all(map(_is_single, (made, *made.others))):
+            # a number, which is not copied sooner than it is made
+            return True
         again = site.scope.step or (site.scope.module and site.scope.function != "__init__") or site.repeated
         return not again or self._kept(site)
 
@@ -313,6 +317,12 @@ def _needed(made: Creation) -> bool:
     staged = any(not isinstance(value, ast.Constant) or bool(value.value) for value in given)
     drawn = made.function.startswith(distributions.ROOT)
     return values or staged or drawn or reads_the_host(made.function)
+
+
+def _is_single(made: Creation) -> bool:
+    """Whether a creation says in its size that it makes one element: `torch.zeros(1)`."""
+    sizes = [part for given in made.node.args for part in (given.elts if isinstance(given, _SIZES) else (given,))]
+    return bool(sizes) and all(isinstance(size, ast.Constant) and size.value in (1, 1.0) for size in sizes)
 
 
 def _by_type(made: Creation) -> bool:
