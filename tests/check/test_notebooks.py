@@ -323,6 +323,13 @@ class TestSuppressions:
         assert ("DVL101", 4, 1, 5) in found
         assert ("DVL901", 3, 2, 1) in found
 
+    def test_what_was_never_run_beside_what_was_is_a_note(self) -> None:
+        """Seen in proxylessnas: printed numbers in a cell of code."""
+        note = cell("[-5.80 4.12]", "code") | {"execution_count": None, "outputs": []}
+        assert mismatches(IMPORTS, note, X, Y, MISMATCH) == [("DVL101", 5, 2, 5)]
+        fresh = [one | {"execution_count": None, "outputs": []} for one in map(cell, (IMPORTS, X, Y))]
+        assert [place[:2] for place in mismatches(*fresh, note)] == [("DVL900", 4)]
+
     def test_of_a_cell_that_is_no_python(self) -> None:
         assert mismatches(IMPORTS, "x = (") == [("DVL900", 2, 1, 5)]
         assert mismatches(IMPORTS, "# devlint: ignore-file[DVL900]", "x = (") == []

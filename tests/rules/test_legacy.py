@@ -274,6 +274,8 @@ def test_code_for_the_torch_that_had_volatile_may_keep_it() -> None:
         config = Config(target_torch=target)
         assert [found.code for found in check_source(text.format("loss.item()"), config=config)] == ["DVL702"]
         assert check_source(text.format("loss.data[0]"), config=config) == []
-    # nothing says which torch it is for
+    # nothing says which torch it is for, or that it is for one that had it
     assert check_source(text.format("loss.item()")) == []
+    old = Config(target_torch=(0, 2), rule_layers=(RuleLayer(("DVL702",)),))
+    assert check_source(text.format("loss.item()"), config=old) == []
     assert [found.code for found in told(text.format("loss.data[0]"), "DVL702")] == ["DVL702"]

@@ -277,3 +277,10 @@ def test_who_loads_what_the_program_saved_itself_is_told_if_asked(
     assert [one.code for one in check_source(text) if one.code == "DVL604"] == told_to_all
     config = Config(rule_layers=(RuleLayer(("DVL604",)),))
     assert [one.code for one in check_source(text, config=config)] == ["DVL604"]
+
+
+def test_a_torch_that_knows_no_devices_by_name_is_told_nothing() -> None:
+    """Seen in pytorch-adda, for torch 0.2: `map_location` was a function or a dict."""
+    text = "import torch\n\ndef f(net, path, device):\n    net.load_state_dict(torch.load(path))\n"
+    for target, told in (((0, 3), []), ((0, 4), ["DVL604"])):
+        assert [one.code for one in check_source(text, config=Config(target_torch=target))] == told

@@ -28,6 +28,8 @@ _NEW_TENSORS = frozenset(
     FloatTensor DoubleTensor LongTensor IntTensor ByteTensor BoolTensor""".split()
 )
 """Functions whose results hang on no graph, as they are called in old code."""
+_WITHOUT_VARIABLES = (0, 4)
+"""The torch since which tensors are what variables were."""
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 _BEFORE = re.compile(r"\bloss\w*\.data\[0\]")
@@ -96,7 +98,7 @@ class LegacyCudaTensorType(DeprecatedName):
         match = CUDA_TENSOR_TYPE.fullmatch(site.path)
         if match is not None:
             yield from self._type(site, match[1])
-        elif site.path == VARIABLE and site.call is not None:
+        elif site.path == VARIABLE and site.call is not None and self.can_name(_WITHOUT_VARIABLES):
             yield self._variable(site, site.call)
         elif site.path != VARIABLE:
             yield from super().judge(site)

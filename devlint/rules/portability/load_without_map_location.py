@@ -39,6 +39,8 @@ _NUMBERS = (
     r"|set_rng_state(?:_all)?|random\.set_?state)"
 )
 """What takes a state that is numbers: which step it is, from which seed, how far a loss is scaled."""
+_NAMES_DEVICES = (0, 4)
+"""The torch since which ``map_location`` may be a device, by its name or as an object."""
 _STEPPING = re.compile(r"(?i)optim")
 """What is saved of a training beside its network, by name."""
 _WRITING = ("save", "shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move")
@@ -116,6 +118,8 @@ class LoadWithoutMapLocation(Rule):
         """A report for every load that leaves the device to the file."""
         # for a library that needs CUDA it has a GPU, and perhaps another one than the file names
         if site.function not in LOADERS or site.open or (site.scope.guarded and not site.scope.bound):
+            return
+        if not self.can_name(_NAMES_DEVICES):
             return
         given = site.arguments.get("map_location")
         if site.positional >= LOADERS[site.function] or (given is not None and not says_none(given)):

@@ -47,7 +47,8 @@ class Piece(NamedTuple):
 class Cell:
     """One cell: its number (from 1, all kinds counted), whether it is Python code, its text, and where that stands.
 
-    ``start`` and ``end`` are the place of the value of ``source``: a string, or a list of strings.
+    ``run`` is whether the notebook keeps a count of its run. ``start`` and ``end`` are the place of the value of
+    ``source``: a string, or a list of strings.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Cell:
     start: int
     end: int
     listed: bool
+    run: bool = False
 
     @property
     def text(self) -> str:
@@ -173,7 +175,9 @@ def _read_cell(raw: str, cell: Piece, number: int) -> Cell:
     language = held.get("languageId") if isinstance(held, dict) else None
     python = not isinstance(language, str) or language in _PYTHON
     code = kind is not None and kind.value == "code" and python
-    return Cell(number, code, tuple(pieces), source.start, source.end, listed)
+    count = parts.get("execution_count")
+    run = count is not None and isinstance(count.value, int)
+    return Cell(number, code, tuple(pieces), source.start, source.end, listed, run)
 
 
 def _value(raw: str, at: int) -> tuple[Any, int]:

@@ -56,8 +56,10 @@ class Script:
 
     @classmethod
     def read(cls, notebook: Notebook) -> Script:
-        """The script of a notebook."""
-        return cls.of((cell.number, cell.text) for cell in notebook.cells if cell.code)
+        """The script of a notebook; what is no Python in a cell that nobody ran, where others were run, is a note."""
+        script = cls.of((cell.number, cell.text) for cell in notebook.cells if cell.code)
+        run = {cell.number for cell in notebook.cells if cell.run}
+        return replace(script, broken=tuple(one for one in script.broken if not run or one[0] in run))
 
     def with_text(self, text: str) -> Script:
         """The script with another text; an UnfixableError says that the cells cannot be told in it."""

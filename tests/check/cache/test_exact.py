@@ -136,7 +136,7 @@ def test_other_rules_are_other_results(project, arguments: tuple[str, ...]) -> N
 def test_another_configuration_is_another_result(tree, run: Run, checked: list[str]) -> None:
     tree(
         {
-            "src/a.py": "import torch\nfrom torch import nn\n\ndef go(m: nn.Module, a, device):\n    m.load_state_dict(torch.load(a))\n",
+            "src/a.py": "import torch\n\n\ndef go(m, a, device):\n    m.load_state_dict(torch.load(a), device)\n",
             "pyproject.toml": "[tool.devlint]\n",
         }
     )
