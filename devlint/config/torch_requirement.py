@@ -24,6 +24,13 @@ _LAST_WITH = {
 """The last minor release that was built with each version of CUDA's toolkit."""
 _LAST_WITH_CUDATOOLKIT = (1, 12)
 """Later ones come with ``pytorch-cuda`` instead, for those who take them from conda."""
+_CONTAINERS = {
+    (18, 9): (0, 4), (18, 12): (1, 0), (19, 3): (1, 1), (19, 7): (1, 2), (19, 10): (1, 3), (19, 11): (1, 4),
+    (20, 2): (1, 5), (20, 6): (1, 6), (20, 8): (1, 7), (20, 11): (1, 8), (21, 3): (1, 9), (21, 7): (1, 10),
+    (21, 11): (1, 11), (22, 3): (1, 12), (22, 6): (1, 13), (23, 3): (2, 0), (23, 4): (2, 1), (23, 11): (2, 2),
+    (24, 2): (2, 3), (24, 5): (2, 4), (24, 8): (2, 5), (24, 11): (2, 6), (25, 2): (2, 7), (25, 5): (2, 8),
+}  # fmt: skip
+"""The first of NVIDIA's containers, by year and month, that has each minor release, or a preview of it."""
 _LAST_MINOR = {0: 4, 1: 13}
 """The last minor release of each major one that gets no more."""
 _MENTION = re.compile(rb"torch", re.IGNORECASE)
@@ -129,7 +136,7 @@ _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
 _TORCH = r"(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 """How prose names it, as a link perhaps."""
 _RELEASE = r"v?(?P<release>[0-2]\.\d+)"
-_ALONE = rf"-?{_RELEASE}(?:\.\d+)*(?!\w)"
+_ALONE = rf"-?[`*]{{0,2}}{_RELEASE}(?:\.\d+)*(?!\w)"
 _ASKS = (
     "tested|developed|built|requires?|required|needs?|implemented|trained|verified|based|written|works?|runs?|uses?|used|"
     "using|install|installed|supports?|evaluated|conducted|compatible|recommend|recommended"
@@ -305,6 +312,7 @@ def _prose(file: str, data: bytes) -> Iterator[str]:
         for match in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
             exact = match.groupdict().get("bound") in ("=", "==")
             yield f"torch{'==' if exact else '>='}{match['release']}"
+    yield from _by_container(text)
     for line in text.splitlines():
         yield from _by_toolkit(line)
         if re.search(_ENVIRONMENT, line):
@@ -315,6 +323,14 @@ def _by_toolkit(words: str) -> Iterator[str]:
     """CUDA's toolkit, where it is installed along with torch."""
     if re.search(r"\b(?:py)?torch\b", words):
         yield from (f"torch {match[0]}" for match in re.finditer(_TOOLKIT, words))
+
+
+def _by_container(text: str) -> Iterator[str]:
+    """The torch of NVIDIA's container that an image is made of."""
+    for match in re.finditer(r"nvcr\.io/nvidia/pytorch:(\d\d)\.(\d\d)", text):
+        made = int(match[1]), int(match[2])
+        major, minor = max((torch for first, torch in _CONTAINERS.items() if first <= made), default=(0, 4))
+        yield f"torch=={major}.{minor}"
 
 
 def _table(parent: Table, key: str) -> Table:
