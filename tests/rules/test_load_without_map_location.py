@@ -284,3 +284,11 @@ def test_a_torch_that_knows_no_devices_by_name_is_told_nothing() -> None:
     text = "import torch\n\ndef f(net, path, device):\n    net.load_state_dict(torch.load(path))\n"
     for target, told in (((0, 3), []), ((0, 4), ["DVL604"])):
         assert [one.code for one in check_source(text, config=Config(target_torch=target))] == told
+
+
+@pytest.mark.parametrize(("moved", "told"), [("net.eval(); net.cpu()", []), ("net.eval()", ["DVL604"])])
+def test_a_network_that_is_moved_to_the_cpu_is_saved_from_there(moved: str, told: list[str]) -> None:
+    """Seen in PyTorch-Multi-Style-Transfer."""
+    text = RUN.format("net.load_state_dict(torch.load(path))", "0").partition("def keep")[0]
+    text += f"def keep(net, path):\n    {moved}\n    torch.save(net.state_dict(), path)\n"
+    assert [one.code for one in check_source(text) if one.code == "DVL604"] == told

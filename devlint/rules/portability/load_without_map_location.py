@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.finding import OF_RULE
@@ -243,8 +244,24 @@ def _saves_from_cpu(source: Source, node: ast.AST, path: str) -> bool:
         return True
     steps = any(_STEPPING.search(name) for name in _uses(source, node))
     alike = [one for _, one in saves if bool(_STEPPING.search(ast.unparse(one.args[0]))) is steps]
-    copied = [[".cpu()" in ast.unparse(call.args[0]) for call in calls] for calls in (there, alike)]
+    copied = [[_is_copied(source, call) for call in calls] for calls in (there, alike)]
     return any(flags and all(flags) for flags in copied)
+
+
+def _is_copied(source: Source, save: ast.Call) -> bool:
+    """Whether what is saved is on the CPU: it is copied there, or its network was moved there before."""
+    if ".cpu()" in ast.unparse(save.args[0]):
+        return True
+    calls = (node for node in walk(around(source, save)) if isinstance(node, ast.Call) and node.lineno < save.lineno)
+    moved = (call for call in calls if method_of(call) == "cpu")
+    return any(ast.unparse(receiver(node) or save) in map(ast.unparse, _receivers(save.args[0])) for node in moved)
+
+
+def _receivers(node: ast.AST | None) -> Iterator[ast.AST]:
+    """What methods are called of, and attributes are read of, one after the other."""
+    while node is not None:
+        yield node
+        node = receiver(node) if isinstance(node, ast.Call) else getattr(node, "value", None)
 
 
 def _is_run(source: Source, function: ast.AST) -> bool:
