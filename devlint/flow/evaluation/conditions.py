@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
-from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
+from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE, TENSOR_INDEX
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR, RECORDING
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -196,6 +196,8 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(compared, positive, -2)
     if device_conditions.is_cpu(frame, right):
         return Flag(Wanted(compared), not positive, 1)
+    if (asks := _tensor_index(frame, left, operator, right)) is not None:
+        return asks
     index = _index_test(left, operator, right)
     if index:
         # of no GPU, nothing is on one
@@ -231,13 +233,26 @@ def _surely_set(value: Value | None) -> bool:
     return isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional)
 
 
+def _tensor_index(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Flag | None:
+    """What the index of a tensor's device says of where that is: it is -1 on the CPU."""
+    if isinstance(left, ast.Name):
+        value = frame.lookup(left.id)
+        held = value.node if isinstance(value, Stateful) and value.path == TENSOR_INDEX else None
+        left = held if isinstance(held, ast.Call) else left
+    if not isinstance(left, ast.Call) or not isinstance(left.func, ast.Attribute) or left.func.attr != "get_device":
+        return None
+    there = device_conditions.on_cuda(frame, left.func.value)
+    told = (type(operator), ast.unparse(right))
+    return there if told in _THERE else there.negated() if told in _ON_THE_HOST else None
+
+
+_THERE = frozenset({(ast.GtE, "0"), (ast.Gt, "-1"), (ast.NotEq, "-1")})
+_ON_THE_HOST = frozenset({(ast.Lt, "0"), (ast.LtE, "-1"), (ast.Eq, "-1")})
+"""The comparisons of an index that say that the tensor is on an accelerator, and that it is not."""
+
+
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
     """What ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
-    if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "get_device":
-        # it is -1 on the CPU; `<=` and `<` share their text with their opposites
-        if isinstance(operator, (ast.Eq, ast.NotEq)):
-            return -1 if ast.unparse(right) == "-1" else 0
-        return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
     name = _counted(left)
     inner = right.operand if isinstance(right, ast.UnaryOp) else right
     number = isinstance(inner, ast.Constant) and isinstance(inner.value, int)
