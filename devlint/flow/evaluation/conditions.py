@@ -345,7 +345,9 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
             refine(frame, part, holds)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         operator, right = test.ops[0], test.comparators[0]
-        if isinstance(test.left, ast.Name) and says_none(right):
+        if isinstance(operator, (ast.Is, ast.Eq)) and holds and isinstance(test.left, ast.Call):
+            _refine_tensor(frame, test.left, right)
+        elif isinstance(test.left, ast.Name) and says_none(right):
             _refine_none(frame, test.left.id, isinstance(operator, (ast.Is, ast.Eq)) is holds)
         elif isinstance(operator, (ast.Eq, ast.NotEq)) and isinstance(operator, ast.Eq) is holds:
             _refine_device(frame, test.left, right)
@@ -399,13 +401,18 @@ def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
         frame.state.env[left.value.id] = as_tensor(value).placed(place)
 
 
-def _refine_tensor(frame: Frame, test: ast.Call) -> None:
+def _refine_tensor(frame: Frame, test: ast.Call, kind: ast.expr | None = None) -> None:
+    """What ``isinstance(x, kind)``, ``torch.is_tensor(x)`` or ``type(x) is kind`` says of ``x``."""
     if not test.args or not isinstance(test.args[0], ast.Name):
         return
     name = test.args[0].id
     value = frame.lookup(name)
     path = frame.interpreter.index.resolve(names.dotted(test.func))
-    asked = names.dotted(test.args[1]) if path == "isinstance" and len(test.args) == 2 else ""
+    if kind is not None and path != "type":
+        return
+    if path == "isinstance" and len(test.args) == 2:
+        kind = test.args[1]
+    asked = "" if kind is None else names.dotted(kind)
     stranger = isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)
     if isinstance(value, Opaque) and (path == IS_TENSOR or asked.endswith(("Tensor", "Variable"))):
         frame.state.env[name] = replace(value, hint="tensor")
