@@ -55,6 +55,13 @@ class Training:
 
 
 @immutable(frozen=True, slots=True)
+class Idle(Site):
+    """A sampler for several processes that its function gives to nobody; ``told`` is where it gets the epoch."""
+
+    told: Step | None
+
+
+@immutable(frozen=True, slots=True)
 class Worker:
     """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from devlint.rules.base import Report, Reports, Rule
-from devlint.sites.loaders import Load
+from devlint.rules.base import Report, Reports, Rule, Severity
+from devlint.sites.loaders import Idle, Load
 
 
 class MissingDistributedSampler(Rule):
@@ -12,7 +12,7 @@ class MissingDistributedSampler(Rule):
     ## What it does
     Reports a `DataLoader` that has no `DistributedSampler` although the same function, or what it calls, wraps the
     model in `DistributedDataParallel`, and a loop trains with its batches. Also a `DistributedSampler` that shuffles,
-    if the file never calls `set_epoch`.
+    if the file never calls `set_epoch`; and, for those who select the rule, one that its function gives to nobody.
 
     ## Why it matters
     `DistributedDataParallel` averages gradients and leaves the data alone. Without a sampler that gives each process
@@ -53,6 +53,7 @@ class MissingDistributedSampler(Rule):
     - The data set is split by rank already: something that it is made of is named after a rank or a shard, or it is a
       selection of itself, `rows = rows[mine]`.
     - The loader is made in a branch, where another one may have the sampler; Lightning and accelerate split themselves.
+    - The sampler is read for anything but `set_epoch` and questions such as `sampler is None`.
     - `set_epoch`: the sampler does not shuffle, or there is no loop over epochs.
 
     ## Fix safety
@@ -65,8 +66,18 @@ class MissingDistributedSampler(Rule):
 
     code = "DVL503"
 
-    def judge(self, site: Load) -> Reports:
+    def judge(self, site: Load | Idle) -> Reports:
         """A report about the loader, or about its sampler."""
+        if isinstance(site, Idle):
+            yield Report(
+                "no loader gets this `DistributedSampler`: every process goes through the whole data set",
+                label="divides nothing",
+                severity=Severity.INFO,
+                steps=() if site.told is None else (site.told,),
+                help="pass it to the loader: `sampler=sampler`",
+                asked=True,
+            )
+            return
         if site.training is None:
             return
         training = site.training

@@ -113,6 +113,9 @@ def _undivided(finding: Finding, run: Run) -> str | None:
     values = run.seen(run.node(finding))
     if "set_epoch" in finding.message:
         return None if values and all(sampler.epoch == 0 and sampler.shuffle for sampler in values) else "told"
+    if "no loader gets" in finding.message:
+        drawn = [loader for key, held in run.values.items() for loader in held if hasattr(loader, "batch_size")]
+        return None if drawn and all(map(_whole, drawn)) else f"{drawn}"
     return None if values and all(map(_whole, values)) else f"{values}"
 
 

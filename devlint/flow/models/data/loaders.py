@@ -281,7 +281,7 @@ def _loader(frame: Frame, call: Call, path: str) -> Value:
 
 def _sampler(frame: Frame, call: Call, path: str) -> Value:
     note_draw(frame, call, path)
-    return frame.component(Loaders).sharing.sampler(call, path)
+    return frame.component(Loaders).sharing.sampler(frame, call, path)
 
 
 MODELS.register({"torch.utils.data.DataLoader": _loader, DISTRIBUTED_SAMPLER: _sampler})

@@ -7,6 +7,7 @@ import re
 
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Instance, Stateful
 from devlint.flow.domain.tensors import Batches
 from devlint.flow.domain.values import Sequence, Value, is_literal
@@ -15,11 +16,15 @@ from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Step
-from devlint.sites.loaders import Training
+from devlint.sites.loaders import Idle, Training
 
 _SPLIT_NAME = r"(?i)rank|world|shard|replica|process|worker"
 _SPLIT = r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*rank|[\w)\]]\[[\w.]*rank\b"
 """How a data set, or a list of indices, is split by hand."""
+
+_IDENTITY = (ast.Is, ast.IsNot)
+_ASKING = frozenset({"len", "isinstance", "hasattr"})
+"""Functions of Python that a sampler is given without being used."""
 
 
 class DataShares:
@@ -36,8 +41,11 @@ class DataShares:
         """A model is wrapped for several processes."""
         self._wrapped.setdefault(frame.outermost.info, Step(node, "the model is shared by several processes here"))
 
-    def sampler(self, call: Call, path: str) -> Stateful:
+    def sampler(self, frame: Frame, call: Call, path: str) -> Stateful:
         """A sampler for several processes is made."""
+        idle = _idle(frame, call)
+        if idle is not None:
+            frame.emit(idle)
         shuffle = call.keywords.get("shuffle")
         self._samplers[call.node] = shuffle is None or is_literal(shuffle, True)
         self._escapes.samplers.discard(call.node)
@@ -117,6 +125,28 @@ class _Made:
                 return True
             left = {name for value in values for name in _identifiers(value)} - seen
         return any(re.search(_SPLIT_NAME, name) for name in seen)
+
+
+def _idle(frame: Frame, call: Call) -> Idle | None:
+    """A sampler whose name is read only to tell it the epoch, or to ask about it; ``None`` where it may have a use."""
+    statement = next((outer for outer in frame.code.of(ast.Assign) if nodes.holds(outer, call.node)), None)
+    if frame.info is None or statement is None or len(statement.targets) != 1:
+        return None
+    (target,) = statement.targets
+    inside = list(ast.walk(frame.info.node))
+    if not isinstance(target, ast.Name) or any(isinstance(part, (ast.Global, ast.Nonlocal)) for part in inside):
+        return None
+    told = [part for part in inside if isinstance(part, ast.Attribute) and part.attr == "set_epoch"]
+    asked = [part.left for part in inside if isinstance(part, ast.Compare) and isinstance(part.ops[0], _IDENTITY)]
+    asked += [part.test for part in inside if isinstance(part, (ast.If, ast.IfExp))]
+    calls = (part for part in inside if isinstance(part, ast.Call) and names.dotted(part.func) in _ASKING)
+    asked += [node for part in calls for node in nodes.given(part)[:1]]
+    idle = {id(node) for node in (*asked, *(part.value for part in told))}
+    reads = (part for part in inside if isinstance(part, ast.Name) and part.id == target.id)
+    if any(isinstance(part.ctx, ast.Load) and id(part) not in idle for part in reads):
+        return None
+    first = next((part for part in told if names.is_name(part.value, target.id)), None)
+    return Idle(call.node, scope_of(frame), None if first is None else Step(first, "it is told the epoch here"))
 
 
 def _narrows(taken: ast.Subscript, names: set[str]) -> bool:
