@@ -46,7 +46,8 @@ class Literal(Site):
     """A string that names an accelerator, where it decides about a placement.
 
     ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...;
-    "argument" where nobody knows what becomes of it.
+    "argument" where nobody knows what becomes of it, "handed" where a function of the file places something by it,
+    "option" where it is the default of an option of a command line.
     "rank" is a device of CUDA whose index is computed, "autocast off" one that is left out of mixed precision.
     ``revised`` says that it overrides the CPU, on purpose, that it is itself replaced further down where CUDA is
     missing, or that the other side of the branch takes the CPU instead.

@@ -27,12 +27,15 @@ _MESSAGES = {
     "fails where CUDA is not available",
     "parameter": _DEFAULT,
     "default": _DEFAULT,
+    "option": "whoever names no device gets `{text}`, also where CUDA is not available",
+    "handed": f"`{{text}}` is handed to a function that places something by it, which {_FAILS}",
     "rank": "`{text}` is written into the device of this process: it " + _FAILS,
     "autocast off": "`autocast({text}, enabled=False)` leaves mixed precision switched on for every other accelerator",
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
     "and does not cover other accelerators",
 }
-_MILD = frozenset({"argument", "autocast", "autocast off", "default", "parameter", "rank"})
+_ENTERED = frozenset({"handed", "option"})
+_MILD = _ENTERED | {"argument", "autocast", "autocast off", "default", "parameter", "rank"}
 _CUDA_ALONE = frozenset({"map_location", "set_default_device", "argument", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location", DEVICE, "variable"})
 _INSIDE = "say it inside the function, for the device of an argument: `with torch.autocast(x.device.type, ...)`"
@@ -88,6 +91,8 @@ class HardcodedCudaDevice(Rule):
       asks further down whether CUDA is there.
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       of the places for which a device is at hand one hint tells.
+    - As the default of an option of a command line, in a file that never asks which accelerator there is, and handed to
+      a function of the file that places something by it, it is an info for those who select the rule.
     - Where no device is at hand but CUDA, it is for those who select the rule: a choice has to be made for the whole
       program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`,
       and in files for CUDA alone where the device is that of an argument.
@@ -129,7 +134,7 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=gains_little(self.source, site.scope, device),
+            asked=site.role in _ENTERED or gains_little(self.source, site.scope, device),
             design=design(self.source, self.code, device),
         )
 
@@ -151,7 +156,7 @@ class HardcodedCudaDevice(Rule):
             return f"use `{device}`"
         if role == "map_location":
             return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
-        if role in ("argument", "rank"):
+        if role in ("argument", "handed", "option", "rank"):
             # it may want a string, or a number beside it
             return 'choose what the machine has: `"cuda" if torch.cuda.is_available() else "cpu"`'
         chosen = f"`{device_choice(self)}`{since(self)}"

@@ -66,8 +66,8 @@ def _purpose(role: str, call: Call | None) -> str:
 def _decides(frame: Frame, info: FunctionInfo, node: ast.Constant) -> bool:
     """Whether the function is seen to place something by the parameter whose default this is."""
     name = next((name for name, default in defaults_of(info.node.args).items() if default is node), "")
-    placed = any(_places(frame, inner, name) for inner in info.nodes)
-    return placed and not any(_falls_back(inner, name) for inner in info.nodes) and not _is_spared(frame, info, name)
+    placed = any(places(frame, inner, name) for inner in info.nodes)
+    return placed and not any(falls_back(inner, name) for inner in info.nodes) and not _is_spared(frame, info, name)
 
 
 def _is_spared(frame: Frame, info: FunctionInfo, name: str) -> bool:
@@ -128,7 +128,7 @@ def _needs_cuda(frame: Frame, call: ast.expr) -> bool:
     return path.startswith(OF_CUDA) or any(isinstance(part, ast.Constant) and part.value == "nccl" for part in told)
 
 
-def _falls_back(node: ast.AST, name: str) -> bool:
+def falls_back(node: ast.AST, name: str) -> bool:
     """Whether a function takes the CPU for a parameter where the accelerator is missing: it has asked."""
     if isinstance(node, ast.If):
         return _asks(node.test) and name in _given([*node.body, *_flat(node.orelse)], "cpu")
@@ -136,7 +136,7 @@ def _falls_back(node: ast.AST, name: str) -> bool:
     return isinstance(chosen, ast.IfExp) and _asks(chosen.test) and name in _given([node], "cpu")
 
 
-def _places(frame: Frame, node: ast.AST, name: str) -> bool:
+def places(frame: Frame, node: ast.AST, name: str) -> bool:
     """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
     if isinstance(node, ast.Assign):
         # what is only kept may be the choice of a backend, `cuda` or `naive`
