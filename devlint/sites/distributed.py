@@ -15,7 +15,8 @@ class Wrap(Site):
 
     ``ids`` counts the device ids, ``device`` is where the module is, ``group`` says whether a process group exists by
     then, ``fixed`` is the device index that every process of a group takes alike, ``moved_after`` a move of the
-    wrapped module, and ``attached`` an attribute that is set on the wrapper.
+    wrapped module, and ``attached`` an attribute that is set on the wrapper.  ``beyond`` is where the number of the
+    process, which is its device id here, is taken modulo the GPUs of a machine.
     """
 
     wrapper: str
@@ -26,6 +27,7 @@ class Wrap(Site):
     fixed: Step | None = None
     moved_after: Step | None = None
     attached: Step | None = None
+    beyond: Step | None = None
 
 
 @immutable(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class DdpSetup(Rule):
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
     makes no process group; and processes that meet at a barrier before each has chosen its device. Also what is read
     from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`. As a hint, attributes
-    that are set on the wrapper, and NCCL process groups in a script that never says which GPU is a process's
-    own. In an audit also ranks that used one GPU together.
+    that are set on the wrapper, `device_ids=[rank]` beside `rank % torch.cuda.device_count()`, and NCCL process groups
+    in a script that never says which GPU is a process's own. In an audit also ranks that used one GPU together.
 
     ## Why it matters
     Each process serves one GPU, on which its module has to be before it is wrapped: wrapping looks at the parameters
@@ -112,6 +112,10 @@ class DdpSetup(Rule):
             yield _report(site, message, "move the module, then wrap it", Severity.WARNING, site.moved_after)
         elif site.fixed is not None:
             yield self._shared(site, site.fixed)
+        elif site.beyond is not None:
+            message = "the device id is the number of the process, of which a second machine has no GPU"
+            help_ = "`device_ids=[local_rank]`, the number that is taken modulo the GPUs of the machine"
+            yield _report(site, message, help_, Severity.INFO, site.beyond)
         elif site.attached is not None:
             yield from self._extended(site, site.attached)
 

@@ -83,6 +83,9 @@ def _set_up(finding: Finding, run: Run) -> str | None:
         return None if run.rank and 0 in _MET else f"they met on {_MET}"
     if "every process takes the same GPU" in message:
         return _same(finding, run)
+    if "of which a second machine has no GPU" in message:
+        ids = [device for wrapper in run.wrappers(finding) for device in wrapper.device_ids]
+        return None if ids == [run.rank] else f"the device ids are {ids}"
     return None if run.rank and torch.cuda.current_device() == 0 else "the current device is that of the rank"
 
 

@@ -38,6 +38,7 @@ _GROUP = r"init_process_group|init_device_mesh|init_distributed"
 _MAKES_DISTRIBUTED = r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$"
 """The names of functions that wrap a module in the better wrapper, or set up what it needs."""
 _SCRIPT = r"""(?m)^if\s+__name__\s*==\s*["']__main__["']"""
+_COUNT = "device_count()"
 _RANK = r"(?i)rank|gpu"
 """The names of what tells a process from another."""
 _CHOSEN = r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\("
@@ -54,7 +55,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
     fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
     group = False if grouped(frame.interpreter.text_of_file) is False else None
-    site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed)
+    site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed, beyond=_beyond(frame, call))
     frame.emit(site)
     last = ids.items[-1] if isinstance(ids, Sequence) and ids.items else None
     if count is not None and count > 1 and path != modules.DISTRIBUTED and isinstance(last, Const):
@@ -152,6 +153,29 @@ def _fixed(call: Call, ids: Value | None) -> Step | None:
     (only,) = ids.items
     number = isinstance(only, Const) and isinstance(only.value, int)
     return Step(node, "every process takes this one") if number else None
+
+
+def _beyond(frame: Frame, call: Call) -> Step | None:
+    """Where the function takes what it gives as the one device id modulo the GPUs that a machine has."""
+    listed = call.argument_node(1, "device_ids")
+    if not isinstance(listed, (ast.List, ast.Tuple)) or len(listed.elts) != 1:
+        return None
+    ways = _ways(frame.code, listed.elts[0])
+    if any("%" in text for text in ways):
+        return None
+    for node in (part for part in frame.code.own if isinstance(part, ast.BinOp)):
+        counted = any(_COUNT in text for text in _ways(frame.code, node.right))
+        if isinstance(node.op, ast.Mod) and counted and ways & _ways(frame.code, node.left):
+            return Step(node, "on each machine the GPUs are counted from 0 again")
+    return None
+
+
+def _ways(code: Code, node: ast.expr) -> set[str]:
+    """How the code spells a value: by its name, and as what the name is given."""
+    text = ast.unparse(node)
+    given = (other for other in code.of(ast.Assign) if any(ast.unparse(target) == text for target in other.targets))
+    changed = (part for part in code.own if isinstance(part, ast.AugAssign) and ast.unparse(part.target) == text)
+    return {text, *(ast.unparse(other.value) for other in given), *map(ast.unparse, changed)}
 
 
 def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None:
