@@ -48,8 +48,8 @@ class NumpyOnAccelerator(Rule):
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
       `if not x.is_cuda`.
     - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
-    - A plain function is given the tensor and only converts it: what it asks of its caller is a tensor of the CPU. Of
-      one that does more who selects the rule is told.
+    - A plain function is given the tensor: what it asks of its caller is a tensor of the CPU. Who selects the rule is
+      told, if annotations or the code say that it is a tensor.
     - It is only probably on the device of the network of somebody else that returned it, which may return an array: a
       warning for those who select the rule.
     - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`.

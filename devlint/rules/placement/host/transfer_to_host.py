@@ -101,9 +101,8 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         # calls of others, too, return what is on the CPU; less often what is computed with from then on
         followed = site.computed and not re.search(_PART, text)
         return Absence(Severity.INFO, "is probably where the arguments are") if followed else None
-    if site.scope.module or (aware and site.computed):
-        return Absence(Severity.WARNING, place)
-    return Absence(Severity.INFO, place) if site.computed else None
+    severe = site.scope.module or (aware and site.computed)
+    return Absence(Severity.WARNING if severe else Severity.INFO, place)
 
 
 def _chosen(device: Device) -> bool:
