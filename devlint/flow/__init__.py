@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
+from devlint.flow.program.fragments import speaks_of_torch
 from devlint.sites.base import Site
 from devlint.source.file_kinds import is_test_file
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 def analyze(
     tree: ast.Module, text: str, filename: str = "", project: Project | None = None, catalog: Catalog = BUILT_IN
 ) -> Iterator[Site]:
-    """The sites of a parsed file; nothing where it does not mention torch.
+    """The sites of a parsed file; nothing where it does not speak of torch.
 
     ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others, ``catalog``
     what is stated of libraries.
     """
-    if "torch" not in text and not catalog.mentioned(text):
+    if not speaks_of_torch(text) and not catalog.mentioned(text):
         return
     from devlint.flow.engine.engine import Engine
     from devlint.flow.engine.foreign_files import ForeignFile

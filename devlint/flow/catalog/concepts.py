@@ -66,3 +66,16 @@ INERT_DECORATORS = frozenset({
 """Decorators that tell nobody of what they decorate."""
 SHORT_NAMES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 """What everybody calls parts of torch, where the import cannot be seen."""
+FRAGMENT_NAMES = {
+    **SHORT_NAMES,
+    "np": "numpy",
+    "optim": "torch.optim",
+    "autocast": "torch.amp.autocast",
+    "DataLoader": LOADER,
+    "DataParallel": "torch.nn.DataParallel",
+    "DDP": "torch.nn.parallel.DistributedDataParallel",
+    "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    "DistributedSampler": DISTRIBUTED_SAMPLER,
+    "GradScaler": "torch.amp.GradScaler",
+}
+"""The same in a part of a program, such as an example of a documentation, which does not say where they are from."""

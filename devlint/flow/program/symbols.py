@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow.catalog.concepts import SHORT_NAMES
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog, canonical
 from devlint.flow.catalog.methods import OF_MODULES
-from devlint.flow.program import hooks, relevance
+from devlint.flow.catalog.modules import WRAPPERS
+from devlint.flow.program import fragments, hooks, relevance
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_bases import is_module_path, is_plain, registers
 from devlint.flow.syntax import names, nodes
@@ -297,9 +297,8 @@ class Index(nodes.Holder):
                 self.imports.update(names.imported(node))
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 self.star_modules.append(names.source(node))
-        if self.star_modules:
-            # what a star brings in cannot be seen, but these names have one meaning
-            self.imports = {**SHORT_NAMES, **self.imports}
+        meant = fragments.meant(tree, text, self.imports, bool(self.star_modules), catalog)
+        self.imports = {**meant, **self.imports}
         self._look_for_triggers()
         self._collect(tree.body)
         self._trigger_callers()
@@ -332,6 +331,7 @@ class Index(nodes.Holder):
             if info.triggered and info.owner is not None and not info.name.startswith("__")
         }
         called -= {"forward", *OF_MODULES}
+        named |= {info.name for info in self.classes.values() if not WRAPPERS.isdisjoint(info.bases)}
         self._trigger(relevance.calls(named, self._text))
         self._trigger(relevance.calls_of_self(called, self._text))
 
