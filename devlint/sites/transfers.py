@@ -11,7 +11,7 @@ from devlint.sites.base import Creation, Operand, Site, Step
 
 @immutable(frozen=True, slots=True)
 class Transfer(Site):
-    """A call that puts a tensor or a module somewhere: ``.to``, ``.cuda``, ``.cpu``, ``.type_as``.
+    """A call that puts a tensor or a module somewhere: ``.to``, ``.cuda``, ``.cpu``, ``.type_as``, ``.type(x.type())``.
 
     ``kind`` is "tensor", "module" or empty where the receiver is not known; ``target`` is where it goes (``None``: the
     call asks for no device).  ``plain`` says that nothing but a device is asked for; ``discarded`` that nobody takes

@@ -38,6 +38,8 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _SIZES = (ast.List, ast.Tuple)
+_ALIKE = ("type_as", "type")
+"""The moves that go by another tensor, and take its type as well."""
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
 _NAMED = r"[A-Za-z_][\w.]*"
@@ -81,7 +83,8 @@ class CreateThenMove(Rule):
     - It has one element, `torch.zeros(1)`, or nothing shows that it happens again and again, as in a loop, a step of
       training or the methods of a module; it is kept from its first use on, under a test that it is not there yet; the
       function is compiled with `torch.compile`, which makes it on the device by itself; or they are random numbers, of
-      which the device draws others from the same seed: then it is a hint for those who select the rule.
+      which the device draws others from the same seed: then it is a hint for those who select the rule. So is
+      `.type_as(x)` in a module, which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
@@ -92,7 +95,6 @@ class CreateThenMove(Rule):
       its caller: then a hint, since a generator of the accelerator makes the call raise.
     - `torch.tensor([1.0, 2.0])`, `torch.FloatTensor([1.0, 2.0])`, `torch.from_numpy(array)` and their like read values
       of the host, which are copied in any case: with `device=`, torch builds on the CPU and copies, too.
-    - `.type_as(x)` in a module, which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports.
     - An index is drawn, `x[torch.randperm(n)]`, or becomes a mask, `torch.arange(n) < k`, which is to be waited for
       where it is on an accelerator; and what is indexed is an argument of a function that no module calls.
@@ -130,9 +132,7 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        # `.type_as(x)` follows `x` at run time even in a trace of the module
-        traced = site.spelled == "type_as" and site.scope.module
-        meant = traced or any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
+        meant = any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
         if meant or not _goes_away(site):
             return
         if self._overwritten(site):
@@ -213,6 +213,9 @@ class CreateThenMove(Rule):
         """Whether nothing shows that it happens again and again, or the numbers would be others on the device."""
         if any(re.fullmatch(_DRAWS, way.function.rpartition(".")[2]) for way in (made, *made.others)):
             return True
+        if site.scope.module and site.spelled in _ALIKE:
+            # it follows the other tensor at run time even in a trace of the module
+            return True
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
@@ -229,7 +232,7 @@ class CreateThenMove(Rule):
         often = often and not site.scope.sometimes and not self._kept(site)
         alike = name.islower() and not made.array
         drawn = any(way.generator for way in (made, *made.others))
-        avoidable = site.spelled != "type_as" and alike and not made.helper and not drawn
+        avoidable = site.spelled not in _ALIKE and alike and not made.helper and not drawn
         return often and avoidable and not measures(site.scope) and not in_test(self.source, site.scope)
 
     def _is_for_evaluation(self, site: Transfer) -> bool:

@@ -53,6 +53,13 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     return _result(frame, call, node, receiver, tensor, site)
 
 
+def typed_like(call: Call) -> ast.expr | None:
+    """The tensor whose type a ``.type(x.type())`` asks for, which says where its tensors are."""
+    given = call.node.args[0] if len(call.node.args) == 1 and not call.node.keywords else None
+    alike = isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "type"
+    return given.func.value if alike and not (given.args or given.keywords) else None
+
+
 def _is_collated(frame: Frame, batch: Batches) -> bool:
     """Whether torch itself makes the batches of which this is a part."""
     return batch.part and frame.component(Loaders).collates(batch.loaders)
@@ -193,10 +200,11 @@ def _target_of(frame: Frame, call: Call, name: str) -> _Target:
     non_blocking = is_literal(call.argument(1, "non_blocking"), True)
     if name == "cpu":
         return _Target(device.CPU, None, not call.keywords and not call.positional, False)
-    if name == "type_as":
-        other = call.argument(0, "other")
-        where = as_tensor(other).device if other is not None else device.UNKNOWN
-        return _Target(where, call.argument_node(0, "other"), False, False)
+    if name in ("type", "type_as"):
+        node = typed_like(call) if name == "type" else call.argument_node(0, "other")
+        with frame.interpreter.quiet():
+            other = frame.evaluate(node) if isinstance(node, ast.expr) else None
+        return _Target(device.UNKNOWN if other is None else as_tensor(other).device, node, False, False)
     if name != "to":
         return _named_target(frame, call, name, non_blocking)
     given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
