@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from devlint import device
+from devlint.flow.catalog.modules import WRAPPERS
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import Class, Instance, Module
 from devlint.flow.domain.tensors import Loader, Tensor
@@ -27,6 +29,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
     """A new object of a class of the project."""
     interpreter, info = frame.interpreter, cls.info
     interpreter.component(Escapes).data(call.values())
+    _wrap(frame, info, call)
     if not interpreter.finished and info.is_module and info.index is interpreter.index:
         # with the names of the top level as they are now
         interpreter.class_heap(info)
@@ -50,6 +53,14 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
     ARGUMENTS.put(frame.state.heap, instance.oid, call.values())
     CREATOR.put(frame.state.heap, instance.oid, call)
     return instance
+
+
+def _wrap(frame: Frame, info: ClassInfo, call: Call) -> None:
+    """What becomes of the arguments of a class made of a wrapper for several devices, which takes what that takes."""
+    wrapper = next((root for root in info.roots() if root in WRAPPERS), "")
+    model = MODELS.exact(wrapper) if info.method("__init__") is None else None
+    if model is not None:
+        model(frame, call, wrapper)
 
 
 def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:

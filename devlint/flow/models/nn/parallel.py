@@ -54,7 +54,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     stateful = isinstance(inner, Module) and inner.has_state
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
     fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
-    group = False if grouped(frame.interpreter.text_of_file) is False else None
+    group = False if grouped(frame.interpreter.text_of_file, frame.info is None) is False else None
     site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed, beyond=_beyond(frame, call))
     frame.emit(site)
     last = ids.items[-1] if isinstance(ids, Sequence) and ids.items else None
@@ -84,6 +84,11 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     for module in (inner, outer):
         WRAPPED.put(frame.state.heap, module.oid, site)
     return outer
+
+
+def _by_old_name(frame: Frame, call: Call, path: str) -> Value:
+    """The wrapper by the name that it had for modules on the CPU."""
+    return _wrap(frame, call, modules.DISTRIBUTED)
 
 
 class Wrappers(Observer):
@@ -137,12 +142,16 @@ def _adds(frame: Frame, name: str) -> bool:
     return given is not None or "__getattr__" in text or "setattr(" in text
 
 
-def grouped(text: str) -> bool | None:
-    """Whether a process group is made: not in a script that says nothing of one, nor calls code that could."""
+def grouped(text: str, script: bool = False) -> bool | None:
+    """Whether a process group is made: not in a script that says nothing of one, nor calls code that could.
+
+    A part of a program, which imports nothing, may have been given one.
+    """
     if re.search(_GROUP, text):
         return True
-    strange = {name.partition(".")[0] for name in re.findall(_IMPORT, text)} - _KNOWN - sys.stdlib_module_names
-    return None if strange or not re.search(_SCRIPT, text) else False
+    imported = {name.partition(".")[0] for name in re.findall(_IMPORT, text)}
+    whole = re.search(_SCRIPT, text) is not None or (script and "torch" in imported)
+    return None if imported - _KNOWN - sys.stdlib_module_names or not whole else False
 
 
 def _fixed(call: Call, ids: Value | None) -> Step | None:
@@ -384,4 +393,5 @@ def _called(frame: Frame, call: Call, path: str) -> Value:
 
 
 MODELS.register({**dict.fromkeys(_CALLS, _called), **dict.fromkeys(modules.WRAPPERS, _wrap)})
+MODELS.register({f"{modules.DISTRIBUTED}CPU": _by_old_name})
 CLASSES.register(dict.fromkeys(modules.WRAPPERS, _Wrapper()))
