@@ -1,8 +1,9 @@
 """What became of names of torch, as data: which are deprecated, which have a form for every accelerator.
 
-:mod:`devlint.torch_api.deprecated` and :mod:`devlint.torch_api.portable` hold the rows, one per name (or per argument
-of a name).  The interpreter asks which names are worth a site, the rules what to say of them.  Names are spelled as a
-user's name resolves: ``torch.cuda.amp.autocast``, ``torch.Tensor.pin_memory``.
+:mod:`devlint.torch_api.deprecated`, :mod:`devlint.torch_api.others` (of other libraries) and
+:mod:`devlint.torch_api.portable` hold the rows, one per name (or per argument of a name).  The interpreter
+asks which names are worth a site, the rules what to say of them.  Names are spelled as a user's name resolves:
+``torch.cuda.amp.autocast``, ``torch.Tensor.pin_memory``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ AVAILABILITY = frozenset(
 """The questions of torch that are answered by a call; the function itself is always true."""
 _Table = dict[str, tuple[Api, ...]]
 """Rows by the name that they are about."""
+_OF = ("torch.", "apex.", "pytorch_lightning.")
+"""How the names begin of which there are rows."""
 _ASKED_FOR = ("torch.cuda.", "torch.accelerator.", "torch.cpu.amp.")
 """Below these, every name is worth a site."""
 
@@ -49,7 +52,7 @@ def matters(name: str) -> bool:
 
 def concerns(name: str, call: ast.Call | None) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, or of the arguments of its call."""
-    if not name.startswith("torch."):
+    if not name.startswith(_OF):
         return False
     if matters(name):
         return True
@@ -70,9 +73,9 @@ def words() -> frozenset[str]:
 @cache
 def _tables() -> tuple[_Table, _Table]:
     """On deprecated names, and on those that are bound to one kind of accelerator."""
-    from devlint.torch_api import deprecated, portable
+    from devlint.torch_api import deprecated, others, portable
 
-    return _by_name(deprecated.ROWS), _by_name(portable.ROWS)
+    return _by_name((*deprecated.ROWS, *others.ROWS)), _by_name(portable.ROWS)
 
 
 def _by_name(rows: tuple[Api, ...]) -> _Table:

@@ -59,7 +59,9 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     message = f"{what} is deprecated{since}: {row.note or advice}"
     # where an installation in use may lack the new one, the old one is right, and in that of a pin nothing warns of it
     early = rule.pinned_torch and row.deprecated is not None and (rule.target_torch or row.deprecated) < row.deprecated
-    asked = early or (bool(row.replacement) and not rule.can_count_on(row.since))
+    # what a project of its time was written with, of which only its releases say what they have given up
+    other = not row.name.startswith("torch.")
+    asked = other or early or (bool(row.replacement) and not rule.can_count_on(row.since))
     return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
 
 
