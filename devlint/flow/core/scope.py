@@ -58,6 +58,7 @@ def scope_of(frame: Frame) -> Scope:
         loop=loop.node if loop else None,
         step=any(loop.step and not loop.encloses for loop in frame.loops),
         guarded=frame.state.accelerated,
+        by_name=frame.state.accelerated and frame.state.by_name,
         handler=frame.handler or frame.tried,
         test=frame.test or frame.interpreter.test,
         device_aware=bool(frame.info and frame.info.device_aware),

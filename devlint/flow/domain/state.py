@@ -22,7 +22,7 @@ Wholes = dict[tuple[Condition, bool], dict[Conjunction, None]]
 class State:
     """Names, heap and known conditions; ``dead`` after a return or raise."""
 
-    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "required", "touched", "wholes")
+    __slots__ = ("accelerated", "by_name", "dead", "env", "facts", "heap", "hosted", "required", "touched", "wholes")
 
     def __init__(
         self,
@@ -36,6 +36,8 @@ class State:
         self.heap: Heap = {} if heap is None else heap
         self.facts: dict[Condition, bool] = {} if facts is None else facts
         self.accelerated = accelerated
+        # whether only the name of a setting says so, which somebody may set anywhere
+        self.by_name = False
         # shared by all states of a run: what a condition is made of never changes
         self.wholes: Wholes = {} if wholes is None else wholes
         # a condition holds which says that nothing is on an accelerator
@@ -49,7 +51,7 @@ class State:
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
         twin = State(self.env.copy(), self.heap.copy(), self.facts.copy(), self.accelerated, self.wholes)
-        twin.hosted = self.hosted
+        twin.hosted, twin.by_name = self.hosted, self.by_name
         twin.dead, twin.required, twin.touched = self.dead, self.required, self.touched
         return twin
 
@@ -57,7 +59,7 @@ class State:
         """Take over everything from ``other``."""
         self.env, self.heap, self.facts = other.env, other.heap, other.facts
         self.accelerated, self.hosted, self.dead = other.accelerated, other.hosted, other.dead
-        self.required, self.touched = other.required, other.touched
+        self.required, self.touched, self.by_name = other.required, other.touched, other.by_name
 
     def assume(self, flag: Flag, truth: bool) -> None:
         """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
@@ -69,6 +71,7 @@ class State:
             # of hundreds of ways out that were not taken, the first ones are forgotten
             del self.facts[next(iter(self.facts))]
         if (flag.accelerated > 0 and holds) or (flag.accelerated < 0 and not holds):
+            self.by_name = flag.by_name and (self.by_name or not self.accelerated)
             self.accelerated = True
         elif flag.accelerated in (1, -1):
             self.hosted = True
@@ -163,6 +166,7 @@ def merge(then: State, other: State, guard: Condition) -> State:
         then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value}
     )
     merged.accelerated = then.accelerated and other.accelerated
+    merged.by_name = then.by_name or other.by_name
     merged.hosted = then.hosted and other.hosted
     merged.required = then.required and other.required
     merged.touched = then.touched if other.touched is not None else None

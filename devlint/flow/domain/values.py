@@ -100,13 +100,14 @@ class Flag(Value):
 
     ``accelerated`` is +1 when the condition, where it holds, means that an accelerator is there, -1 when it does where
     it fails, else 0; +2 when it does where it holds, and its failing does not mean the CPU, -2 the other way round.
-    ``parts`` are the conditions which all hold when it does.
+    ``parts`` are the conditions which all hold when it does.  ``by_name`` says that only the name of a setting says so.
     """
 
     condition: Condition
     positive: bool = True
     accelerated: int = 0
     parts: tuple[Flag, ...] = ()
+    by_name: bool = False
 
     @property
     def telling(self) -> bool:

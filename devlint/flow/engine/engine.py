@@ -291,6 +291,7 @@ class Engine(Interpreter):
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
         frame.world = caller.world if caller is not None and caller.interpreter is self else None
         state.accelerated = info.guarded or (caller is not None and caller.state.accelerated)
+        state.by_name = not info.guarded and caller is not None and caller.state.by_name
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         conditions.decorate(frame, info)
         activation.bind(frame, info, call, bound)

@@ -114,7 +114,8 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     conjunction: Conjunction = Conjunction(tuple(different))
     for needed in different:
         frame.state.wholes.setdefault(needed, {})[conjunction] = None
-    return Flag(conjunction, whole, accelerated, tuple(parts))
+    told = [part.by_name for part in parts if every or accelerates(part)]
+    return Flag(conjunction, whole, accelerated, tuple(parts), bool(told) and all(told))
 
 
 def accelerates(flag: Flag) -> bool:
@@ -328,10 +329,11 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     last = text.rpartition(".")[2]
     tested = predicates.of(frame, node)
     if _CPU_NAME.search(last):
-        return Flag(Wanted(tested), False, accelerated=1)
+        return Flag(Wanted(tested), False, accelerated=1, by_name=True)
     if _AVAILABLE_NAME.search(last) or _is_accelerated(last):
         wanted = tested if last.lower().endswith("parallel") else Wanted(tested)
-        return Flag(wanted, re.search(_NEGATIVE_NAME, last) is None, accelerated=1)
+        named = _AVAILABLE_NAME.search(last) is None
+        return Flag(wanted, re.search(_NEGATIVE_NAME, last) is None, accelerated=1, by_name=named)
     return Flag(tested)
 
 

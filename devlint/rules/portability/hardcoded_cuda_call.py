@@ -130,7 +130,8 @@ class HardcodedCudaCall(Rule):
         asking = _only_asks(way) if there and device and _beside(way) else None
         call, instead = _call(site, given), given or device
         others = bool(instead) or (knows_others(self) and not number)
-        if there and (not others or _is_asked_for(way, device)):
+        idle = there and (not others or _is_asked_for(way, device))
+        if idle and not site.scope.by_name:
             # the code does what the advice would
             return
         replaces = instead and (given or site.target_node is None)
@@ -156,7 +157,9 @@ class HardcodedCudaCall(Rule):
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=(asking is None and _asks_where_it_is(way)) or gains_little(self.source, site.scope, instead, better),
+            asked=bool(idle)
+            or (asking is None and _asks_where_it_is(way))
+            or gains_little(self.source, site.scope, instead, better),
             covers=("DVL203",) if at_once else (),
             design=design(self.source, self.code, instead),
         )
@@ -279,7 +282,7 @@ def _call(site: Transfer, given: str = "") -> str:
 
 def _bound_to_cuda(site: Transfer, others: bool) -> str:
     """What is wrong with it; of ``others``, only where the advice takes other accelerators."""
-    if _is_there(site):
+    if _is_there(site) and not site.scope.by_name:
         return f"`{_call(site)}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
     left = ", and leaves MPS, XPU and other accelerators unused" if others else ""
     return f"`{_call(site)}` fails where CUDA is not available{left}"

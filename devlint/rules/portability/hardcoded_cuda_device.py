@@ -68,6 +68,7 @@ class HardcodedCudaDevice(Rule):
 
     ## When it stays silent
     - The code runs only where CUDA is available: `"cuda" if torch.cuda.is_available() else "cpu"`, an early exit.
+      Where only the name of a setting says so, `if use_gpu:`, who selects the rule is told.
     - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
     - `torch.amp.GradScaler("cuda")`, which switches itself off.
     - Defaults of parameters by which the function is not seen to place anything: they only go there, are compared, or
@@ -116,13 +117,15 @@ class HardcodedCudaDevice(Rule):
         """A report for every literal CUDA device which nothing guards."""
         if site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
             return
-        if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
+        if site.scope.handler or edits.is_about_cuda(self.source, site.scope):
+            return
+        if site.scope.guarded and not site.scope.by_name:
             return
         if site.role == "variable" and not site.scope.function and _is_option(self.source.tree):
             return
         device = device_instead_of_cuda(self.source, site.node, site.scope) if site.role in _REPLACED else ""
         needed = site.scope.required or site.scope.bound
-        mild = site.revised or site.role in _MILD or needed or edits.in_test(self.source, site.scope)
+        mild = site.revised or site.role in _MILD or needed or site.scope.guarded or edits.in_test(self.source, site.scope)
         replaced = device and self.source.segment(site.node).strip("rRuU\"'") == site.text
         # in a decorator, no device in use is known yet
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
@@ -134,7 +137,7 @@ class HardcodedCudaDevice(Rule):
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=site.role in _ENTERED or gains_little(self.source, site.scope, device),
+            asked=site.role in _ENTERED or site.scope.guarded or gains_little(self.source, site.scope, device),
             design=design(self.source, self.code, device),
         )
 

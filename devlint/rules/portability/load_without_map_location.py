@@ -79,7 +79,8 @@ class LoadWithoutMapLocation(Rule):
 
     ## When it stays silent
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
-    - The code runs only where an accelerator is available.
+    - The code runs only where an accelerator is available; where only a setting says so by its name, `if use_gpu:`,
+      it is an info.
     - safetensors and other libraries.
     - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler, a scaler or a
       random number generator: numbers.
@@ -118,7 +119,8 @@ class LoadWithoutMapLocation(Rule):
     def judge(self, site: ApiCall) -> Reports:
         """A report for every load that leaves the device to the file."""
         # for a library that needs CUDA it has a GPU, and perhaps another one than the file names
-        if site.function not in LOADERS or site.open or (site.scope.guarded and not site.scope.bound):
+        wanted = site.scope.guarded and not site.scope.bound
+        if site.function not in LOADERS or site.open or (wanted and not site.scope.by_name):
             return
         if not self.can_name(_NAMES_DEVICES):
             return
@@ -155,7 +157,7 @@ class LoadWithoutMapLocation(Rule):
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
-            severity=Severity.INFO if mild or whole or edits.in_test(self.source, site.scope) else None,
+            severity=Severity.INFO if mild or whole or wanted or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
