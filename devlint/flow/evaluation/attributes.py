@@ -12,10 +12,11 @@ from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.objects import Function, Instance, Module, Stateful
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Named, Opaque, Sequence, Value
 from devlint.flow.evaluation import device_conditions
-from devlint.flow.program import type_hints
+from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -102,6 +103,8 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
                 said = None if base.oid == base.cls.oid else _said(frame, node, base, method)
                 return said or _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
             return Function(method, (), base)
+        if (plain := _plain_tensor(frame, base, attr)) is not None:
+            return plain
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
@@ -111,6 +114,19 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
     return UNKNOWN
+
+
+def _plain_tensor(frame: Frame, base: Module | Instance, attr: str) -> Tensor | None:
+    """A tensor that the constructor of a module made on the CPU and left out of the module, where nothing moves it."""
+    if base.cls is None or base.oid == base.cls.oid or not base.cls.is_module:
+        return None
+    made = frame.interpreter.class_heap(base.cls).get((base.cls.oid, attr))
+    if not isinstance(made, Tensor) or made.buffer or made.origin.attribute is None or not made.device.implied:
+        return None
+    if made.device.kind is not Kind.CPU or mutations.changed(base.cls).get(attr):
+        return None
+    # who asks the module for it is told here, whatever its class does with it
+    return replace(made, origin=Origin((made.origin.attribute,)))
 
 
 def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:

@@ -216,7 +216,7 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
     if says_none(right):
         if isinstance(value, Const):
             return Flag(Truth(value.value is None))
-        if _surely_set(value):
+        if _surely_set(predicates.held(frame, left) if isinstance(left, ast.Attribute) else value):
             return Flag(NEVER)
     if not isinstance(operator, (ast.Eq, ast.NotEq)):
         return None

@@ -16,7 +16,7 @@ from devlint.flow.domain.values import Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
-from devlint.flow.program.mutations import moves_inputs, places_itself
+from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer import havoc
 from devlint.flow.transfer.constructor_devices import is_placed
@@ -70,6 +70,9 @@ def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
         return isinstance(held, Tensor) and held.certain
     if isinstance(held, Loader):
         return _constructed(info, attribute)
+    if isinstance(held, Tensor) and not held.optional and only_if_none(info, attribute):
+        # which it never is
+        return True
     # nothing but another parameter can take the place of one
     return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
 

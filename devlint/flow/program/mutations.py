@@ -39,6 +39,23 @@ def changed(info: ClassInfo) -> dict[str, str]:
     return found
 
 
+def only_if_none(info: ClassInfo, attribute: str) -> bool:
+    """Whether all methods but the constructor assign an attribute only under a test that it is ``None``."""
+    for method in (method for method in info.methods.values() if method.name != "__init__"):
+        asked = [node for node in method.nodes if isinstance(node, ast.If) and _asks_for_none(node.test, attribute)]
+        inside = {part for node in asked for statement in node.body for part in nodes.walk(statement)}
+        stored = (node for node in method.attributes if node.attr == attribute and not isinstance(node.ctx, ast.Load))
+        if not inside.issuperset(stored):
+            return False
+    return True
+
+
+def _asks_for_none(test: ast.expr, attribute: str) -> bool:
+    if not isinstance(test, ast.Compare) or names.of_self(test.left) != attribute:
+        return False
+    return isinstance(test.ops[0], ast.Is) and says_none(test.comparators[0])
+
+
 @derived
 def is_set_up_elsewhere(info: ClassInfo) -> bool:
     """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""

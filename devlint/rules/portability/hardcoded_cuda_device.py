@@ -124,8 +124,8 @@ class HardcodedCudaDevice(Rule):
         if site.role == "variable" and not site.scope.function and _is_option(self.source.tree):
             return
         device = device_instead_of_cuda(self.source, site.node, site.scope) if site.role in _REPLACED else ""
-        needed = site.scope.required or site.scope.bound
-        mild = site.revised or site.role in _MILD or needed or site.scope.guarded or edits.in_test(self.source, site.scope)
+        needed = site.scope.required or site.scope.bound or site.scope.guarded
+        mild = site.revised or site.role in _MILD or needed or edits.in_test(self.source, site.scope)
         replaced = device and self.source.segment(site.node).strip("rRuU\"'") == site.text
         # in a decorator, no device in use is known yet
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()

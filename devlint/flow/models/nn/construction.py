@@ -11,7 +11,7 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.tensors import as_tensor, named_place
-from devlint.flow.domain.values import Opaque, Sequence, Value, is_literal, is_none
+from devlint.flow.domain.values import UNKNOWN, Mapping, Opaque, Sequence, Value, is_literal, is_none
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state
 from devlint.flow.transfer.defaults import default_place
@@ -73,6 +73,8 @@ def _loss(frame: Frame, call: Call, module: Module, buffers: list[Value]) -> Mod
 def _contain(frame: Frame, call: Call, module: Module) -> Module:
     values: list[Value] = []
     for value in call.positional:
+        if isinstance(value, Mapping) and value.other is UNKNOWN and value.items:
+            value = Sequence(tuple(held for _, held in value.items), UNKNOWN)
         values.extend(value.items or (value.item,) if isinstance(value, Sequence) else (value,))
     children = tuple(value for value in values if isinstance(value, Module))
     stateful = [child for child in children if child.has_state]
