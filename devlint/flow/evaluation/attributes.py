@@ -93,18 +93,15 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         if attr == "module":
             return _opaque(frame, node, f"{base.oid}.module", "module")
     if base.cls is not None:
-        made = frame.state.heap.get((base.cls.oid, attr)) if isinstance(base, Instance) else None
-        if isinstance(made, Tensor) and made.device.kind is Kind.CPU:
-            # whatever the arguments of this object were, its constructor made it there
-            return frame.state.seen(made)
+        made = _plain_tensor(frame, base, attr)
+        if made is not None:
+            return made
         method = base.cls.method(attr)
         if method is not None:
             if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
                 said = None if base.oid == base.cls.oid else _said(frame, node, base, method)
                 return said or _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
             return Function(method, (), base)
-        if (plain := _plain_tensor(frame, base, attr)) is not None:
-            return plain
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
@@ -116,9 +113,13 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     return UNKNOWN
 
 
-def _plain_tensor(frame: Frame, base: Module | Instance, attr: str) -> Tensor | None:
-    """A tensor that the constructor of a module made on the CPU and left out of the module, where nothing moves it."""
-    if base.cls is None or base.oid == base.cls.oid or not base.cls.is_module:
+def _plain_tensor(frame: Frame, base: Module | Instance, attr: str) -> Value | None:
+    """A tensor that the constructor of an object made on the CPU; a module keeps it out of what it moves."""
+    if isinstance(base, Instance):
+        held = frame.state.heap.get((base.cls.oid, attr))
+        # whatever the arguments of this object were
+        return frame.state.seen(held) if isinstance(held, Tensor) and held.device.kind is Kind.CPU else None
+    if base.cls is None or base.oid == base.cls.oid:
         return None
     made = frame.interpreter.class_heap(base.cls).get((base.cls.oid, attr))
     if not isinstance(made, Tensor) or made.buffer or made.origin.attribute is None or not made.device.implied:

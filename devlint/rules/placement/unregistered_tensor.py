@@ -38,8 +38,9 @@ class UnregisteredTensorAttribute(Rule):
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the module's
     inputs, or copy it to their device on every call, and a distribution made of such tensors. Where a call keeps the
     moved tensor in the attribute, it is a hint; so it is, for those who select the rule, for an argument of
-    `__init__` that is annotated as a tensor and kept so, in a class whose base is not seen and which looks like a
-    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on
+    `__init__` that is annotated as a tensor and kept so, for a tensor that `__init__` makes on the device that it is
+    given, for lists and dicts of tensors, in a class whose base is not seen and which looks like a module, and for an
+    own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on
     there: a module that contains this one does not call it.
 
     ## Why it matters
@@ -201,15 +202,17 @@ def _left_to_the_caller(site: Override) -> Report:
 
 
 def _stays_with_the_maker(site: Attribute) -> Report:
-    """A hint at an argument that only whoever makes the module can put where its inputs will be."""
+    """A hint at what only whoever makes the module can put where its inputs will be, or at a list of such."""
     return Report(
         f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it stays where it was "
         "when the module was made, and meets the inputs there",
         node=site.value.node,
-        label="a tensor, but neither a parameter nor a buffer",
+        label=f"a {site.container} of tensors" if site.container else "a tensor, but neither a parameter nor a buffer",
         severity=Severity.INFO,
         steps=site.uses,
-        help=_help(site),
+        help="register each of them: `self.register_buffer(name, ..., persistent=False)`"
+        if site.container
+        else _help(site),
         asked=True,
     )
 

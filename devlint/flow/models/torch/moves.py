@@ -56,8 +56,9 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
 def typed_like(call: Call) -> ast.expr | None:
     """The tensor whose type a ``.type(x.type())`` asks for, which says where its tensors are."""
     given = call.node.args[0] if len(call.node.args) == 1 and not call.node.keywords else None
-    alike = isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "type"
-    return given.func.value if alike and not (given.args or given.keywords) else None
+    if not isinstance(given, ast.Call) or given.args or given.keywords or not isinstance(given.func, ast.Attribute):
+        return None
+    return given.func.value if given.func.attr == "type" else None
 
 
 def _is_collated(frame: Frame, batch: Batches) -> bool:

@@ -1,4 +1,7 @@
-"""Tensors that a module is made with and keeps in plain attributes: they stay where whoever made it had them."""
+"""Tensors that a module is made with and keeps in plain attributes: they stay where whoever made it had them.
+
+So do those that the constructor makes on the device that it is given, and those in plain lists and dicts.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from devlint.flow.catalog.methods import FETCHES, MOVERS, OF_MODULES
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Interpreter
 from devlint.flow.program import mutations, type_hints
-from devlint.flow.program.symbols import ClassInfo, FunctionInfo
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names, nodes
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
@@ -19,11 +22,13 @@ from devlint.sites.placement import Attribute
 _BUILDS = OF_MODULES | {"__init__", "reset_parameters", "_apply"}
 _ENDS = MOVERS | FETCHES | {"size", "dim", "numel", "new_zeros", "new_ones"}
 """Methods after which it is somewhere else, or no tensor any more."""
+_Kept = tuple[str, ast.expr, str]
+"""The name of an attribute, what it holds, and in which container."""
 _NO_TENSOR = frozenset({"shape", "device", "dtype", "ndim", "requires_grad"})
 
 
 class ConstructorTensors(Observer):
-    """The plain attributes of a file's modules that hold arguments of their constructors."""
+    """The plain attributes of a file's modules that hold arguments of their constructors, or what stays beside them."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._index = interpreter.index
@@ -32,17 +37,16 @@ class ConstructorTensors(Observer):
         """A site for each attribute that holds an argument annotated as a tensor, and meets what a method is given."""
         for info in self._index.classes.values():
             init = info.methods.get("__init__")
-            given = _tensors(init) if init is not None else {}
-            if init is None or not given or not info.is_module:
+            if init is None or not info.is_module:
                 continue
-            for name, value in _kept(init, given):
+            for name, value, container in (*_kept(init, _tensors(init)), *_made(init, self._index)):
                 if mutations.takes_along(info, name) or name in info.stored or _registered(info, name):
                     continue
                 uses = tuple(_uses(info, name))
                 if uses:
                     scope = Scope(function="__init__", owner=info.name, module=True)
-                    operand = Operand(value, value.id, device.UNKNOWN)
-                    yield Attribute(value, scope, info.name, name, operand, uses, kind="given")
+                    operand = Operand(value, names.spelled(value), device.UNKNOWN)
+                    yield Attribute(value, scope, info.name, name, operand, uses, kind="given", container=container)
 
 
 def _tensors(init: FunctionInfo) -> dict[str, ast.arg]:
@@ -55,13 +59,61 @@ def _tensors(init: FunctionInfo) -> dict[str, ast.arg]:
     }
 
 
-def _kept(init: FunctionInfo, given: dict[str, ast.arg]) -> Iterator[tuple[str, ast.Name]]:
-    bound = {node.id for node in init.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    for node in init.of(ast.Assign):
-        if len(node.targets) == 1 and isinstance(node.value, ast.Name) and node.value.id in given.keys() - bound:
+def _kept(init: FunctionInfo, given: dict[str, ast.arg]) -> Iterator[_Kept]:
+    free = given.keys() - _bound(init)
+    for node in init.of(ast.Assign) if free else ():
+        if len(node.targets) == 1 and isinstance(node.value, ast.Name) and node.value.id in free:
             target = node.targets[0]
-            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
-                yield target.attr, node.value
+            if names.of_self(target):
+                yield names.of_self(target), node.value, ""
+
+
+def _bound(init: FunctionInfo) -> set[str]:
+    return {node.id for node in init.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _made(init: FunctionInfo, index: Index) -> Iterator[_Kept]:
+    """What the constructor makes on a device that it is given, and lists and dicts of what it makes."""
+    given = {parameter.arg for parameter in init.parameters} - _bound(init)
+    for node in init.of(ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) > 1:
+            continue
+        item = isinstance(target, ast.Subscript)
+        name = names.of_self(target.value if isinstance(target, ast.Subscript) else target)
+        parts = _parts(node.value)
+        if not name:
+            continue
+        if item:
+            if _is_made(node.value, index, None):
+                yield name, node.value, "dict"
+        elif parts:
+            if all(_is_made(part, index, None) for part in parts):
+                yield name, node.value, "dict" if isinstance(node.value, ast.Dict) else "list"
+        elif _is_made(node.value, index, given):
+            yield name, node.value, ""
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What a display of a list or a dict puts into it."""
+    return node.values if isinstance(node, ast.Dict) else node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+
+
+def _is_made(node: ast.expr, index: Index, given: set[str] | None) -> bool:
+    """Whether a call of torch makes a tensor: on a device among what is ``given``, or where nobody asks for one."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        path = index.resolve(names.dotted(node.func))
+        entry = torch_table.function(path) if path.startswith("torch.") else None
+        if entry is not None:
+            asked = next((keyword.value for keyword in node.keywords if keyword.arg in ("device", None)), None)
+            told = asked is None if given is None else isinstance(asked, ast.Name) and asked.id in given
+            # one without dimensions may meet any other
+            sized = node.args and (isinstance(node.args[0], (ast.List, ast.Tuple)) or not path.endswith("tensor"))
+            return entry.rule == "default_or_kwarg" and told and bool(sized)
+        if node.func.attr in _ENDS or path.startswith("torch."):
+            return False
+        node = node.func.value
+    return False
 
 
 def _registered(info: ClassInfo, name: str) -> bool:
