@@ -72,6 +72,8 @@ class HintKind(enum.Enum):
     """A branch leaves it and moves the other, another branch does it the other way round."""
     HALF = enum.auto()
     """It takes, as it is, the place of what is moved on another path; ``beside`` has the name of both for its text."""
+    REBUILT = enum.auto()
+    """It is kept for the device of the other, where what was kept before was not."""
     UNPLACED = enum.auto()
     """Nobody placed it, and it is an input of a model that was."""
 

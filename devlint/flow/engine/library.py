@@ -21,6 +21,7 @@ from devlint.flow.observers.costs.timings import Timings
 from devlint.flow.observers.costs.uploads import Uploads
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
+from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
@@ -56,6 +57,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     OppositeMoves,
     MovesOfOnePath,
     UnmovedInputs,
+    RebuiltCaches,
     SameShape,
     ApiMentions,
     DeviceLiterals,

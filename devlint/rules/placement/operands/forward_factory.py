@@ -56,6 +56,11 @@ _WORDS = {
         "goes into one call with",
         "functions of tensors raise when that is an accelerator",
     ),
+    HintKind.REBUILT: (
+        "the result is kept for the device of",
+        "is kept for the device of",
+        "where that is an accelerator, each call makes it anew, and never there",
+    ),
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
@@ -74,6 +79,8 @@ class ForwardFactoryWithoutDevice(Rule):
     So it is in tests, in methods beside the `forward` of modules that have neither parameters nor buffers, of a batch
     of what is a loader by its name, and where what comes of the meeting goes to a device at once, and not to where the
     argument is, `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
+    So it is where the result takes the place of a cache that was not where the argument is,
+    `if self.mask.device != x.device: self.mask = torch.zeros(n)`.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
     two was created so is a hint, too.
 
