@@ -85,9 +85,17 @@ def last_read(code: Code) -> dict[str, int]:
 
 @derived
 def networks(code: Code) -> frozenset[str]:
-    """What ``eval()`` or ``train()`` is called of."""
-    methods = (call.func for call in code.calls if isinstance(call.func, ast.Attribute))
-    return frozenset(names.dotted(method.value) for method in methods if method.attr in _MODES)
+    """What ``eval()`` or ``train()`` is called of, and what is called for a loss that goes backward."""
+    methods = [call.func for call in code.calls if isinstance(call.func, ast.Attribute)]
+    # what goes backward is no result of a pipeline
+    sent = [method.value for method in methods if method.attr == "backward"]
+    losses = {loss.id for loss in sent if isinstance(loss, ast.Name)}
+    for statement in code.of(ast.Assign) if losses else ():
+        if any(isinstance(target, ast.Name) and target.id in losses for target in statement.targets):
+            sent.append(statement.value)
+    called = {names.called(part) for loss in sent for part in nodes.walk(loss)}
+    own = {path for path in called if code.index.resolve(path) == path}
+    return frozenset({names.dotted(method.value) for method in methods if method.attr in _MODES} | own) - {""}
 
 
 def functions_around(index: Index, node: ast.AST) -> list[FunctionInfo]:

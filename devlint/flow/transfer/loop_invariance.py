@@ -247,7 +247,7 @@ def _is_move(node: ast.AST, got: set[str]) -> bool:
 
 
 def networks(frame: Frame) -> frozenset[str]:
-    """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
+    """What the function evaluates or trains, and so are networks; a module is one itself."""
     found = def_use.networks(frame.code)
     itself = frame.owner is not None and frame.owner.is_module
     return (found | _ITSELF if itself else found) - {""}
