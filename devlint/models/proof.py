@@ -25,7 +25,7 @@ _TAKES_ALL = {
 }
 _WORDS = (
     "result", "is_a", "place", "device_argument", "moves", "managed_by", "must_be_cpu", "rejects_cpu", "accepts_cpu",
-    "waits", "elementwise", "stateless", "needs", "runs",
+    "waits", "elementwise", "stateless", "needs", "runs", "steps",
 )  # fmt: skip
 """The attributes of a row that say what a call does."""
 _FIXED = {"cpu": "cpu", "default": "cpu", "accelerator": "cuda"}

@@ -12,7 +12,8 @@ class Sync(Site):
 
     ``region`` says how often: "train" and "eval" in every training or evaluation step, "element" for every part of
     such a step, "loop" in every round of some other loop, "forward" in every call of a module, "check" in every call of
-    a function that raises or goes on, as the values are; empty where that is not known.
+    a function that raises or goes on, as the values are; "call" in every call of any other function, however often that
+    is called.
     """
 
     spelled: str

@@ -216,6 +216,18 @@ def train(loader, optimizer):
     ),
 }  # fmt: skip
 
+ADDED["steps"] = (
+    '["library.Trainer"]\nsteps = ["train_batch"]',
+    """
+class Own(library.Trainer):
+    def train_batch(self, model, x):
+        loss = model(x)
+        self.log(loss.item())
+        return loss
+""",
+    "DVL401 5",
+)
+
 REMOVED = {
     "accepts-cpu": (
         (

@@ -62,6 +62,7 @@ class Row:
     stateless: bool = False
     needs: str = ""
     runs: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
     example: str = ""
 
     @property
@@ -146,6 +147,7 @@ VOCABULARY: dict[str, Word] = {
         ("training", "processes"),
         "package",
     ),
+    "steps": Word("names", "The methods that the library calls once in every training step.", of="class"),
     "example": Word(
         "text",
         "The arguments with which `devlint models check` calls it, such as `\"x, mode='train'\"`. `x` is a tensor, "

@@ -76,6 +76,7 @@ class Engine(Interpreter):
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
         self._pending: list[tuple[FunctionInfo, tuple[Environment, ...]]] = []
+        self._passed_by: list[FunctionInfo] = []
         # what the top level has when it calls a function, of which it calls no more later
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
@@ -113,9 +114,16 @@ class Engine(Interpreter):
         for function in list(self.index.functions.values()):
             if function.owner is None and function.triggered:
                 self.run_alone(function)
+            elif function.owner is None:
+                self._passed_by.append(function)
         while self._pending:
             function, closure = self._pending.pop()
             self.run_alone(function, closure)
+        training = self.component(CallContexts).in_each_step()[1]
+        for function in self._passed_by:
+            # it may wait, whatever else it does
+            if function in training:
+                self.run_alone(function)
         for kind in self.observers:
             yield from self.component(kind).sites()
 
@@ -173,6 +181,7 @@ class Engine(Interpreter):
     def _run_class(self, info: ClassInfo) -> None:
         called = {name for name, method in info.methods.items() if method in self._worlds}
         if not called and not self.index.triggered(info.node) and not self._inherits(info):
+            self._passed_by += info.methods.values()
             return
         init = info.methods.get("__init__")
         if init is not None and init.triggered:
@@ -185,6 +194,8 @@ class Engine(Interpreter):
                 or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
             ):
                 self.run_alone(method)
+            else:
+                self._passed_by.append(method)
 
     def _inherits(self, info: ClassInfo) -> bool:
         """Whether a base of the file keeps tensors that the class has to move."""

@@ -15,11 +15,13 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import Value, is_none
+from devlint.flow.program import training_steps
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Site
+from devlint.sites.costs import Sync
 from devlint.sites.devices import ApiCall, Literal
 from devlint.sites.placement import Forward, Hint, HintKind, HostRead, Operation
 from devlint.sites.transfers import Transfer
@@ -49,6 +51,13 @@ class CallContexts(Observer):
                 self._named[info.name].append(info)
         self._times: dict[FunctionInfo, int] = defaultdict(int)
         self._in_steps: set[FunctionInfo] = set()
+        """The functions that a loop of steps calls in every round."""
+        self._in_training: set[FunctionInfo] = set()
+        """Those of them that a loop of training steps does."""
+        self._calls: dict[FunctionInfo, set[FunctionInfo]] = defaultdict(set)
+        """What each function calls whenever it is called."""
+        self._by_script: set[FunctionInfo] = set()
+        """The functions that the top level calls, or what it calls does, and in no loop."""
         self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._left_out: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._mentions: dict[FunctionInfo, dict[tuple[int, int], bool]] = {}
@@ -58,6 +67,8 @@ class CallContexts(Observer):
         self._hints: list[Hint] = []
         self._copies: dict[int, FunctionInfo] = {}
         """Copies that each call of a function makes, by identity."""
+        self._waits: dict[int, FunctionInfo] = {}
+        """Waits that each call of a function makes."""
         self._private: dict[int, FunctionInfo] = {}
         """What private functions do, whatever is available."""
         self._listening: list[tuple[Interpreter | None, int, list[Operation | Forward]]] = []
@@ -66,17 +77,23 @@ class CallContexts(Observer):
 
     def called(self, frame: Frame, info: FunctionInfo) -> None:
         """A function is called; perhaps in every round of a loop."""
-        if frame.interpreter.muted or frame.inlined or not frame.loops:
+        if frame.interpreter.muted or frame.inlined:
             return
-        loop = frame.loops[-1]
-        always = frame.branches <= loop.branches and not loop.continues
-        if always and any(outer.step and not outer.encloses for outer in frame.loops):
+        if not frame.branches and not frame.exits and not any(loop.encloses or loop.skips for loop in frame.loops):
+            if frame.info is not None:
+                self._calls[frame.info].add(info)
+            if not frame.loops and (frame.info is None or frame.info in self._by_script):
+                self._by_script.add(info)
+        steps = [loop for loop in frame.loops if loop.step and not loop.encloses]
+        if steps and frame.branches <= frame.loops[-1].branches and not frame.loops[-1].continues:
             self._in_steps.add(info)
+            if any(frame.interpreter.loop_text(loop.node).trains for loop in steps):
+                self._in_training.add(info)
 
     def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
         """A name is called of which it is not known what it means by then: perhaps what the file defines under it."""
         called = call.node.func
-        if not path and frame.loops and isinstance(called, ast.Name):
+        if not path and isinstance(called, ast.Name):
             for info in self._named.get(called.id, ()):
                 self.called(frame, info)
 
@@ -124,6 +141,8 @@ class CallContexts(Observer):
         info = frame.info
         if info is not None and isinstance(site, Transfer) and not frame.branches and not frame.loops:
             self._copies[id(site)] = info
+        if info is not None and isinstance(site, Sync) and site.region == "call":
+            self._waits[id(site)] = info
         if info is not None and info.private and isinstance(site, (Transfer, Literal, ApiCall)):
             self._private[id(site)] = info
         if isinstance(site, Hint):
@@ -136,13 +155,32 @@ class CallContexts(Observer):
     def sites(self) -> Iterator[Site]:
         """All sites that were kept, with what is known once all calls are, but for claims that the callers refute."""
         guarded = self._guarded()
+        steps, training = self.in_each_step()
         for site in (*self._sites, *self._claims()):
             made = id(site)
-            if isinstance(site, Transfer) and self._copies.get(made) in self._in_steps:
+            if isinstance(site, Transfer) and self._copies.get(made) in steps:
                 site = replace(site, scope=replace(site.scope, called=True))
+            if isinstance(site, Sync) and self._waits.get(made) in training:
+                site = replace(site, region="train")
             if isinstance(site, (Transfer, Literal, ApiCall)) and self._private.get(made) in guarded:
                 site = replace(site, scope=replace(site.scope, guarded=True))
             yield site
+
+    def in_each_step(self) -> tuple[set[FunctionInfo], set[FunctionInfo]]:
+        """The functions that run in every step of a loop, of this file or of a library; and in every training step."""
+        functions = [*self._interpreter.index.functions.values()]
+        hooks = {info for info in functions if training_steps.is_hook(info)}
+        alone = {info for info in functions if training_steps.is_step(info)} - (self._by_script - self._in_steps)
+        return self._with_callees(self._in_steps | hooks), self._with_callees(self._in_training | hooks | alone)
+
+    def _with_callees(self, found: set[FunctionInfo]) -> set[FunctionInfo]:
+        """The functions, and what these call whenever they are called."""
+        left = [*found]
+        while left:
+            new = self._calls.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
 
     def _claims(self) -> Iterator[Site]:
         """The hints that nothing here follows up, and the deferred claims to which the callers say nothing."""

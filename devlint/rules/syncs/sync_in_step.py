@@ -31,10 +31,12 @@ class SyncInStepLoop(Rule):
     ## What it does
     Reports what reads a tensor's values on the host: `.item()`, `.tolist()`, `.cpu()`, `print(loss)`, `float(loss)`,
     `if loss > 1`, and functions whose result has a size that depends on the values, such as `nonzero` and `unique`. It
-    reports them in the loop of the training steps, in a loop over the parts of an evaluation step, in any other
-    loop whose tensor is known to live elsewhere, and in `forward`, where every round comes there. It reports checks of
-    values, too, that every call of a function makes: `if x.min() < 0: raise ...`, `assert (y < n).all()`. In an audit:
-    every line that waited for the device in each training step.
+    reports them in the loop of the training steps, in a loop over the parts of an evaluation step, in any other loop
+    whose tensor is known to live elsewhere, and in `forward`, where every round comes there; and in functions that run
+    once in each training step: they call `backward()` themselves, a loop that does or such a function calls them each
+    time, or a library does, as it does with `training_step`. It reports checks of values, too, that every call of a
+    function makes: `if x.min() < 0: raise ...`, `assert (y < n).all()`. In an audit: every line that waited for the
+    device in each training step.
 
     ## Why it matters
     Python queues work for the device ahead of time. Whoever reads a result has to wait until all of it is done, and the
@@ -70,7 +72,9 @@ class SyncInStepLoop(Rule):
     ```
 
     ## When it stays silent
-    - Only some steps come there: under an `if`, or in an audit in fewer than every second one.
+    - Only some steps come there: under an `if`, after an early `return`, or in an audit in fewer than every second one.
+    - A function that calls `backward()` calls `.eval()`, too, as what explains a network does, or the file's top level
+      calls it, and in no loop.
     - The tensor is known to be on the CPU.
     - `.cpu()` outside of training and evaluation steps, which may well be where the tensor has to go on.
     - An evaluation reads its results once in every step; it has to.

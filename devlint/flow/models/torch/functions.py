@@ -48,7 +48,7 @@ def _worked(frame: Frame, call: Call, path: str, entry: torch_table.Function, re
         result = rng.numbers(frame, call, path, filled, result)
     sized = path in torch_arguments.SIZED and call.argument(1, torch_arguments.SIZED[path]) is not None
     if entry.sync == "always" and not sized and first is not None and node is not None:
-        device_queue.wait(frame, call.node, node, first, path.rpartition(".")[2])
+        device_queue.wait(frame, call.node, node, as_tensor(first), path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
         frame.component(DeviceQueue).work(frame, call.node, place)
     return result

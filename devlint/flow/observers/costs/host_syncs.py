@@ -6,12 +6,13 @@ import ast
 
 from devlint.device import Kind
 from devlint.flow.catalog import torch_table
-from devlint.flow.core.call import Call, Loop
+from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import Value
+from devlint.flow.program import training_steps
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.device_queue import DeviceQueue
@@ -20,8 +21,6 @@ from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
 
 _MOVES = frozenset({"cpu", "to"})
-_BACKWARD = frozenset({"backward", "manual_backward"})
-"""Methods that send a loss backward: its own, that of a wrapper, Lightning's."""
 
 
 @immutable(frozen=True, slots=True)
@@ -67,44 +66,24 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     step = next((loop for loop in reversed(frame.loops) if loop.step and not loop.encloses), None)
     placed = as_tensor(value).device.kind is not Kind.UNKNOWN or bool(frame.info and frame.info.device_aware)
     proven = surely_tensor(value) and as_tensor(value).certain and placed
+    may_wait = proven or isinstance(value, (Tensor, Batches))
     if step is not None:
-        if frame.interpreter.loop_text(step.node).trains:
-            return "train" if proven or _may_wait(frame, value, node, step) else ""
+        rounds = frame.interpreter.loop_text(step.node)
+        if rounds.trains:
+            return "train" if may_wait or training_steps.is_among(node, training_steps.losses(rounds.inside)) else ""
         # an evaluation has to read its results, but not one by one, and not what never changes
         parts = step is not frame.loops[-1] or loop_invariance.invariant(frame, node, None)
         return "element" if parts and proven else ""
-    if not proven:
-        return ""
-    if frame.loops:
+    if proven and frame.loops:
         # once in an epoch is seldom
         return "" if frame.loops[-1].encloses else "loop"
     info = frame.info
-    if info is None or info.initialises or frame.branches or frame.handler or frame.tried:
+    if info is None or info.initialises or frame.branches or frame.handler:
         return ""
-    if frame.after_init and info.name == "forward":
-        return "forward"
-    return "check" if frame.checking else ""
-
-
-def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool:
-    """Whether the receiver is a tensor; a loss is one that goes backward."""
-    if isinstance(receiver, (Tensor, Batches)):
-        return True
-    name = node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and any(_goes_backward(inner, name) for inner in frame.interpreter.loop_text(loop.node).inside)
-
-
-def _goes_backward(node: ast.AST, name: str) -> bool:
-    """Whether it is ``name.backward()``, ``scaler.scale(name / 2).backward()`` or ``accelerator.backward(name)``."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _BACKWARD:
-        return False
-    return any(_is_made_of(part, name) for part in (node.func.value, *node.args))
-
-
-def _is_made_of(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a name, scaled or not."""
-    if isinstance(node, ast.BinOp):
-        return _is_made_of(node.left, name) or _is_made_of(node.right, name)
-    if isinstance(node, ast.Call):
-        return any(_is_made_of(argument, name) for argument in node.args)
-    return isinstance(node, ast.Name) and node.id == name
+    if proven and not frame.tried:
+        if frame.after_init and info.name == "forward":
+            return "forward"
+        if frame.checking:
+            return "check"
+    seldom = frame.exits or any(loop.encloses or loop.skips for loop in frame.loops)
+    return "call" if not seldom and (may_wait or training_steps.is_loss(info, node)) else ""
