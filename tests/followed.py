@@ -14,6 +14,8 @@ FOLLOWED = {
     ("DVL102", "DVL203"),
     # What was moved afterwards, together with what was created, is there from the beginning now.
     ("DVL103", "DVL201"),
+    # What a constructor makes on its device stays there when the module is moved, as it did before.
+    ("DVL203", "DVL104"),
     # A buffer moves with its module, and a tensor that takes its place on another path is on the CPU as before.
     ("DVL104", "DVL103"),
     # To be read, the tensor has to come to the host, and for that the host waits.

@@ -35,15 +35,16 @@ class Scope:
     ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
     ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
     every round of it is, or is a part of, a training or evaluation step, ``sometimes`` that only some of its rounds
-    come here (a setting that no round changes holds for all of them); ``called`` that a loop of steps, in this file
-    or of a library, leads to the function in every round.  ``guarded`` says that the code only runs where an accelerator is available,
-    ``by_name`` that only the name of a setting says so, ``use_gpu``, which can be set anywhere.  ``handler`` says that
-    it handles an exception, or that its own failure is handled, ``test`` that it belongs to a test.
-    ``required`` says that it is only reached after a call that raises without CUDA, ``counted`` that it was asked how
-    many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best first.
-    ``device_aware`` says that the function places other tensors by device, ``stateless`` that the owner is a module
-    with neither parameters nor buffers, so that nobody need move it.  ``bound`` says that it uses what knows CUDA
-    alone: a library, or NCCL; ``dedicated`` that its file or function imports what does nothing without an accelerator.
+    come here (a setting that no round changes holds for all of them); ``called`` that a loop of steps, in this file or
+    of a library, leads to the function in every round.  ``guarded`` says that the code only runs where an accelerator
+    is available, ``by_name`` that only the name of a setting says so, ``use_gpu``, which can be set anywhere.
+    ``handler`` says that it handles an exception, or that its own failure is handled, ``test`` that it belongs to a
+    test.  ``required`` says that it is only reached after a call that raises without CUDA, ``counted`` that it was
+    asked how many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best
+    first.  ``device_aware`` says that the function places other tensors by device, ``stateless`` that the owner is a
+    module with neither parameters nor buffers, so that nobody need move it.  ``bound`` says that it uses what knows
+    CUDA alone: a library, or NCCL; ``dedicated`` that its file or function imports what does nothing without an
+    accelerator.
     """
 
     function: str = ""

@@ -89,7 +89,7 @@ def test_the_help_says_which_torch_has_a_young_name_unless_that_is_known() -> No
 def test_a_young_argument_is_young_too() -> None:
     """Seen in torchrec."""
     wrap = "torch.nn.parallel.DistributedDataParallel(net, broadcast_buffers=False)"
-    text = f"import torch\n{wrap}\n"
+    text = f"import torch\n\ndef f(net):\n    return {wrap}\n"
     (finding,) = told(text, "DVL703")
     assert finding.help == "use `forward_sync_buffers` (there since torch 2.13)"
     # an installation in use may not have it
