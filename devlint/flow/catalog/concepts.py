@@ -32,10 +32,17 @@ LOADER = "torch.utils.data.DataLoader"
 OPTIMIZERS = "torch.optim."
 """How the names of optimizers begin."""
 DISTRIBUTED = "torch.distributed"
+ACCELERATOR = "accelerate.Accelerator"
+"""The class whose ``prepare`` places what it is given."""
 COLLECTIVES = frozenset(
-    f"{DISTRIBUTED}.{name}"
-    for name in """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter
-    reduce_scatter_tensor all_to_all all_to_all_single send recv isend irecv""".split()
+    (
+        *(
+            f"{DISTRIBUTED}.{name}"
+            for name in """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter
+            reduce_scatter_tensor all_to_all all_to_all_single send recv isend irecv""".split()
+        ),
+        *(f"{ACCELERATOR}.{name}" for name in ("gather", "gather_for_metrics", "reduce")),
+    )
 )
 """What NCCL carries out between accelerators only."""
 DEFAULT_DTYPES = frozenset({"torch.float32", "torch.float"})

@@ -19,6 +19,7 @@ from devlint.flow.observers.costs.index_copies import IndexCopies
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
 from devlint.flow.observers.costs.timings import Timings
 from devlint.flow.observers.costs.uploads import Uploads
+from devlint.flow.observers.hints.collectives import Collectives
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
@@ -54,6 +55,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     Timings,
     RetainedGraphs,
     MixedOperands,
+    Collectives,
     OppositeMoves,
     MovesOfOnePath,
     UnmovedInputs,

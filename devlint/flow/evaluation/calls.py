@@ -30,7 +30,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     if isinstance(called, Class):
         api_use.devices(frame, call)
         return frame.interpreter.construct(frame, called, call)
-    model = KINDS.get(type(called))
+    model = CLASSES.model(called.path) if isinstance(called, Stateful) else KINDS.get(type(called))
     result = model.called(frame, call, called) if model is not None else None
     if result is None:
         result = KINDS[Value].called(frame, call, called)

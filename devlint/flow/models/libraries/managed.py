@@ -7,6 +7,8 @@ import re
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.catalog.concepts import ACCELERATOR
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
@@ -23,8 +25,6 @@ from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
 from devlint.sites.transfers import Transfer
 
-_ACCELERATOR = "accelerate.Accelerator"
-"""The class whose ``prepare`` places what it is given."""
 _OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
 """Methods of diffusers' pipelines that put their models on the device only while these run."""
 _PIPELINES = "diffusers"
@@ -65,7 +65,7 @@ def _accelerator(frame: Frame, call: Call, path: str) -> Value:
     unfollowed(frame, call)
     if "device_placement" in call.keywords or call.open or call.positional:
         return UNKNOWN
-    return thing(frame, call, Managed(_ACCELERATOR, Step(call.node, "made here")))
+    return thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
 
 
 def _prepared(frame: Frame, call: Call) -> Value:
@@ -154,7 +154,7 @@ def _manager(frame: Frame, receiver: Value) -> Managed | None:
     if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
     if receiver.managed is not None:
-        return None if receiver.managed.kind == _ACCELERATOR else receiver.managed
+        return None if receiver.managed.kind == ACCELERATOR else receiver.managed
     offloaded = _OFFLOADED.of(frame.state.heap, receiver.key) == device.CPU
     return MANAGED.of(frame.state.heap, receiver.key) if offloaded else None
 
@@ -208,9 +208,11 @@ def _quantization(frame: Frame, call: Call, path: str) -> Value:
 
 class _Accelerator(ObjectModel):
     def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
+        for observer in events.heard(frame, "on_library_call"):
+            observer.on_library_call(frame, call, f"{ACCELERATOR}.{node.attr}")
         return _prepared(frame, call) if node.attr == "prepare" else None
 
 
-MODELS.register({".from_pretrained": _loaded, _ACCELERATOR: _accelerator, _QUANTIZATION: _quantization})
-CLASSES.register({_ACCELERATOR: _Accelerator()})
+MODELS.register({".from_pretrained": _loaded, ACCELERATOR: _accelerator, _QUANTIZATION: _quantization})
+CLASSES.register({ACCELERATOR: _Accelerator()})
 EFFECTS.update({**dict.fromkeys(_OFFLOADS, _offload), **dict.fromkeys(_RELEASES, _release)})

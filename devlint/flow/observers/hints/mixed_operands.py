@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint import device
 from devlint.device import Kind, Role
-from devlint.flow.catalog.concepts import COLLECTIVES
 from devlint.flow.catalog.methods import MOVERS, TO_HOST
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
@@ -24,7 +22,7 @@ from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.immutable import replace
-from devlint.sites.base import Act, Operand
+from devlint.sites.base import Act
 from devlint.sites.placement import Hint, HintKind
 from devlint.source.syntax import makes_nothing
 
@@ -95,17 +93,6 @@ class MixedOperands(Observer):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
                     stray = frame.operand(as_tensor(held).origin.node or node, held)
                     frame.emit(Hint(call.node, scope_of(frame), HintKind.TOGETHER, stray, frame.operand(*beside)))
-
-    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
-        """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
-        if path not in COLLECTIVES or frame.interpreter.index.mentions("gloo"):
-            return
-        for node, value in zip(call.nodes, call.positional, strict=False):
-            made = value if isinstance(value, Tensor) else None
-            if made is None or made.origin.node is None or not any(leaf.implied for leaf in made.device.leaves()):
-                continue
-            group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
-            frame.emit(Hint(call.node, scope_of(frame), HintKind.COLLECTIVE, frame.operand(node, made), group))
 
 
 def is_fresh(value: Value | None) -> bool:
