@@ -116,5 +116,6 @@ def test_an_import_in_a_function() -> None:
     assert [site.operator for site in found(code) if isinstance(site, Operation)] == ["+"]
 
 
-def test_a_file_without_torch_has_nothing_to_say() -> None:
-    assert found("x = model.cuda()") == []
+def test_a_file_without_torch_has_nothing_to_say_unless_it_speaks_as_torch_alone_does() -> None:
+    assert found("x = model.to(device)") == []
+    assert found("x = model.cuda()")

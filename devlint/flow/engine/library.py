@@ -7,7 +7,7 @@ from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.data import datasets
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import builtins, rows, unknown
+from devlint.flow.models.libraries import builtins, readers, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
@@ -40,7 +40,7 @@ from devlint.flow.observers.portability.unused_devices import UnusedDevices
 
 REGISTERING = (
     *(api_calls, autograd, builtins, datasets, devices, factories, functions),
-    *(construction, module_methods, rng, rows, tensor_methods, unknown),
+    *(construction, module_methods, rng, readers, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (

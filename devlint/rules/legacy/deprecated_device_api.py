@@ -17,7 +17,8 @@ class DeprecatedDeviceApi(DeprecatedName):
     `Tensor.pin_memory` and `Tensor.is_pinned`, `broadcast_buffers` and `check_reduction` of
     `DistributedDataParallel`, `use_cuda` of a profiler; and `.cuda_time`,
     `.cuda_time_total` and their kin, in files that speak of profiles. Who selects the rule by its code is also told of
-    the wrappers of Apex, and of what Lightning 2 has taken from its trainer: `gpus`, `amp_backend`, `accelerator="ddp"`.
+    the wrappers of Apex, and of what Lightning 2 has taken from its trainer: `gpus`, `amp_backend` and
+    `accelerator="ddp"`.
 
     ## Why it matters
     torch warns, and takes them away some day; `.cuda_time_total` and its kin are gone already from the averages that

@@ -18,6 +18,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN as NOTHING
 from devlint.flow.domain.values import Flag, Opaque, Sequence, Value
+from devlint.flow.observers.hints.collectives import Collectives
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
@@ -145,7 +146,7 @@ def test_a_function_gets_a_new_tensor_and_a_network() -> None:
 
 
 def test_a_collective_gets_a_new_tensor() -> None:
-    scene = Scene(CALL, MixedOperands)
+    scene = Scene(CALL, Collectives)
     scene.values["torch.zeros(3)"] = scene.fresh("torch.zeros(3)")
     frame = scene.frame()
     call = scene.call("torch.distributed.all_reduce(torch.zeros(3))", frame)
@@ -156,7 +157,7 @@ def test_a_collective_gets_a_new_tensor() -> None:
 
 
 def test_a_collective_of_gloo_takes_tensors_of_the_host() -> None:
-    scene = Scene(CALL + "    init('gloo')\n", MixedOperands)
+    scene = Scene(CALL + "    init('gloo')\n", Collectives)
     scene.values["torch.zeros(3)"] = scene.fresh("torch.zeros(3)")
     frame = scene.frame()
     call = scene.call("torch.distributed.all_reduce(torch.zeros(3))", frame)
