@@ -54,7 +54,9 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     stateful = isinstance(inner, Module) and inner.has_state
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
     fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
-    group = False if grouped(frame.interpreter.text_of_file, frame.info is None) is False else None
+    # a part of a program wraps what it has not made
+    script = frame.info is None and isinstance(inner, Module)
+    group = False if grouped(frame.interpreter.text_of_file, script) is False else None
     site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed, beyond=_beyond(frame, call))
     frame.emit(site)
     last = ids.items[-1] if isinstance(ids, Sequence) and ids.items else None
