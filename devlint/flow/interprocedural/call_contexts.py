@@ -79,11 +79,11 @@ class CallContexts(Observer):
         """A function is called; perhaps in every round of a loop."""
         if frame.interpreter.muted or frame.inlined:
             return
-        if not frame.branches and not frame.exits and not any(loop.encloses or loop.skips for loop in frame.loops):
-            if frame.info is not None:
-                self._calls[frame.info].add(info)
-            if not frame.loops and (frame.info is None or frame.info in self._by_script):
-                self._by_script.add(info)
+        if not frame.loops and (frame.info is None or frame.info in self._by_script):
+            self._by_script.add(info)
+        always = not frame.branches and not frame.exits
+        if frame.info is not None and always and not any(loop.encloses or loop.skips for loop in frame.loops):
+            self._calls[frame.info].add(info)
         steps = [loop for loop in frame.loops if loop.step and not loop.encloses]
         if steps and frame.branches <= frame.loops[-1].branches and not frame.loops[-1].continues:
             self._in_steps.add(info)
