@@ -19,10 +19,11 @@ from devlint.flow.evaluation import device_conditions
 from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.constructor_devices import told_device
 from devlint.flow.transfer.placement import in_graph
 from devlint.immutable import replace
+from devlint.sites.base import Act
 
 _PYTHON_ATTRIBUTES = frozenset({"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "requires_grad", "names"})
 _DETACHED = frozenset({"data", "grad"})
@@ -70,7 +71,17 @@ def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches)
     if isinstance(base, Batches):
         # what a batch has is a part of it; what an object of a library's class has is for its rows to say
         return UNKNOWN if base.path else base
-    return _same(tensor, node.attr)
+    return _of_batch(frame, node, tensor) or _same(tensor, node.attr)
+
+
+def _of_batch(frame: Frame, node: ast.Attribute, base: Tensor) -> Value | None:
+    """A part of what each round of a loop moves, which is no module then: it is probably there, too."""
+    last = base.origin.story[-1] if base.origin.story and not base.certain else None
+    loop = frame.loops[-1].node if frame.loops else None
+    if last is None or loop is None or last.act is not Act.MOVED or not nodes.holds(loop, last.node):
+        return None
+    key = f"{frame.at(loop)}.{names.dotted(node)}" if isinstance(loop, ast.stmt) else ""
+    return Opaque(key, names.dotted(node), near=base.device, node=node) if key and names.dotted(node) else None
 
 
 def _same(tensor: Tensor, attr: str) -> Value:

@@ -24,7 +24,8 @@ class RedundantMove(Rule):
 
     ## What it does
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
-    very device: created there, moved there before, or computed from such tensors. Also the round trip
+    very device: created there, moved there before, or computed from such tensors, or a part of a batch that each round
+    of a loop moves as a whole. Also the round trip
     `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. It is a
     warning for a round trip and for a module in a loop, and where an audit saw it at every step, else a hint for those
     who select the rule.
@@ -102,6 +103,16 @@ class RedundantMove(Rule):
                 # a type of another library may do more
                 fix=self._fix(site, safe=False),
                 covers=_COVERED,
+            )
+            return
+        if site.target is not None and not site.discarded and site.value.near.same(site.target) is True:
+            there = destination(self.source, site)
+            yield Report(
+                f"{quoted(site.value.text, 'the value')} is a part of what was moved to {there} as a whole",
+                label="moved there with the rest",
+                severity=Severity.INFO,
+                help="drop the call, unless the whole leaves this part where it is",
+                asked=True,
             )
             return
         # the batches of a loader are surely somewhere, whatever their type

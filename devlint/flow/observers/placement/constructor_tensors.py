@@ -110,6 +110,9 @@ def _is_made(node: ast.expr, index: Index, given: set[str] | None) -> bool:
             # one without dimensions may meet any other
             sized = node.args and (isinstance(node.args[0], (ast.List, ast.Tuple)) or not path.endswith("tensor"))
             return entry.rule == "default_or_kwarg" and told and bool(sized)
+        moved = node.func.attr == "to" and len(node.args) == 1 and not node.keywords
+        if given and moved and isinstance(node.args[0], ast.Name) and node.args[0].id in given:
+            return _is_made(node.func.value, index, None)
         if node.func.attr in _ENDS or path.startswith("torch."):
             return False
         node = node.func.value
