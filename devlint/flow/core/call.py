@@ -85,5 +85,7 @@ class Loop:
     """How many of those branches some rounds take and others do not."""
     skips: bool = False
     """Whether some rounds go on to the next one before their end."""
+    moment: int = 0
+    """How many events the queue of the device had had when the round began."""
     continues: list[State] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)

@@ -67,11 +67,19 @@ def scope_of(frame: Frame) -> Scope:
         devices=() if frame.interpreter.muted else devices(frame),
         required=frame.state.required,
         counted=frame.state.asked(Topic.COUNT),
-        sometimes=loop is not None and (frame.chances > loop.chances or loop.skips),
+        sometimes=_sometimes(frame),
         # what is imported needs CUDA, or what has been asked for does
         bound=frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound,
         dedicated=frame.interpreter.index.dedicated or bool(frame.info and frame.info.dedicated),
     )
+
+
+def _sometimes(frame: Frame) -> bool:
+    """Whether only some steps come here, or in no step, some rounds of the innermost loop."""
+    if not frame.loops:
+        return False
+    step = next((loop for loop in reversed(frame.loops) if loop.step and not loop.encloses), frame.loops[-1])
+    return frame.chances > step.chances or frame.loops[-1].skips
 
 
 def scope_of_placement(frame: Frame, node: ast.AST) -> Scope:

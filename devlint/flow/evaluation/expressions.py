@@ -9,27 +9,25 @@ from devlint import device
 from devlint.device import Kind, PathTaken, Role, Topic
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
-from devlint.flow.core.call import Call
+from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module
-from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
+from devlint.flow.evaluation.operators import operate
 from devlint.flow.syntax import device_tests, nodes
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.flow.transfer import api_use, containers, device_queue, placement
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
-from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of, taken
-from devlint.immutable import replace
-
-_LONGEST_LIST = 256
-"""Beyond so many items, a list that is put together is known by what any one of them is."""
+from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of, runs_once, taken
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
@@ -66,10 +64,16 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
 
 def evaluate_test(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression of which the truth is asked for."""
-    value = evaluate(frame, node)
+    value = _boolean(frame, node, True) if isinstance(node, ast.BoolOp) else evaluate(frame, node)
+    _ask(frame, node, value)
+    if not isinstance(node, ast.BoolOp):
+        device_queue.tested(frame, node, value)
+    return value
+
+
+def _ask(frame: Frame, node: ast.expr, value: Value) -> None:
     for observer in events.heard(frame, "on_test"):
         observer.on_test(frame, node, value)
-    return value
 
 
 def _bare(frame: Frame, node: ast.expr) -> Value:
@@ -152,42 +156,6 @@ def _arguments(frame: Frame, node: ast.Call) -> Call:
     return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred)
 
 
-def operate(
-    frame: Frame,
-    node: ast.AST,
-    left_node: ast.expr,
-    left: Value,
-    right_node: ast.expr,
-    right: Value,
-    inplace: bool = False,
-) -> Value:
-    """The result of ``left <operator> right``."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        return UNKNOWN
-    if not isinstance(left, (Tensor, Batches)) and not isinstance(right, (Tensor, Batches)):
-        return _operate_other(left, right)
-    operands = ((left_node, left, "left"), (right_node, right, "right"))
-    return placement.elementwise(frame, node, placement.symbol(node), operands, inplace)
-
-
-def _operate_other(left: Value, right: Value) -> Value:
-    tensors = placement.reckoned_with(left, right)
-    if tensors:
-        return (
-            replace(as_tensor(tensors[0]), many=None, certain=True)
-            if len(tensors) == 1
-            else placement.blend(left, right)
-        )
-    if isinstance(left, Sequence) and isinstance(right, Sequence):
-        items = left.items + right.items if left.items is not None and right.items is not None else None
-        if items is not None and len(items) > _LONGEST_LIST:
-            items = None
-        return Sequence(items, join(left.item, right.item, PathTaken("list", "either")), left.mutable)
-    if isinstance(left, Sequence) and isinstance(right, (Const, Opaque, Unknown)):
-        return Sequence(None, left.item, left.mutable)
-    return UNKNOWN
-
-
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
@@ -210,13 +178,16 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     return value if isinstance(value, Const) else UNKNOWN
 
 
-def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+def _boolean(frame: Frame, node: ast.BoolOp, tested: bool = False) -> Value:
+    """The value of an operation of which the truth is asked for, where it is ``tested``, or only that of its parts."""
     values: list[Value] = []
     accelerated, shim = frame.state.accelerated, frame.shim
     for part in node.values:
-        # `given or function` stands for a function that may be called later
-        given = isinstance(node.op, ast.Or) and part is node.values[-1]
-        values.append((evaluate if given else evaluate_test)(frame, part))
+        # `given or function` stands for a function that may be called later; nobody asks yet whether the last is true
+        last = part is node.values[-1]
+        values.append(evaluate(frame, part) if last and not tested else evaluate_test(frame, part))
+        if last and not tested and isinstance(node.op, ast.And):
+            _ask(frame, part, values[-1])
         flag = conditions.condition(frame, part)
         # what follows is evaluated only where this holds, or does not
         frame.shim = frame.shim or Topic.VERSION in flag.condition.topics
@@ -332,30 +303,43 @@ def _mapping(frame: Frame, node: ast.Dict) -> Value:
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-    value = _comprehended(frame, node.generators, node.elt)
+    value = _comprehended(frame, node, node.elt)
     times = rounds_of(frame, node.generators)
     items = (value,) * times if times and isinstance(node, ast.ListComp) else None
     return containers.made(frame, Sequence(items, value, isinstance(node, ast.ListComp)))
 
 
 def _mapping_comprehension(frame: Frame, node: ast.DictComp) -> Value:
-    value = _comprehended(frame, node.generators, node.value)
+    value = _comprehended(frame, node, node.value)
     return value if isinstance(value, Batches) else containers.made(frame, Mapping((), value))
 
 
-def _comprehended(frame: Frame, generators: list[ast.comprehension], element: ast.expr) -> Value:
-    """The value of one element; the names that the generators bind are gone afterwards."""
-    outer = frame.state
+def _comprehended(
+    frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, element: ast.expr
+) -> Value:
+    """The value of one element, made in every round; the names that the generators bind are gone afterwards."""
+    outer, depth = frame.state, len(frame.loops)
     frame.state = outer.copy()
-    for generator in generators:
+    for generator in node.generators:
         iterated = evaluate(frame, generator.iter)
+        if not runs_once(generator.iter, iterated):
+            step = isinstance(iterated, Loader)
+            for around in frame.loops if step else ():
+                around.encloses |= frame.interpreter.loop_text(around.node).leads_to(node)
+            loop = Loop(node, step, frame.branches, chances=frame.chances)
+            frame.component(DeviceQueue).enter(frame, loop)
         item = each(taken(frame, generator.iter, iterated, generator.target, element), generator.target.lineno)
         bind(frame, generator.target, item, generator.target)
         frame.state.accelerated = frame.state.accelerated or conditions.counts(frame, generator.iter)
         for test in generator.ifs:
             evaluate_test(frame, test)
             frame.state.assume(conditions.condition(frame, test), True)
+            for loop in frame.loops[depth:]:
+                loop.skips = True
     value = evaluate(frame, element)
+    if isinstance(node, ast.DictComp):
+        evaluate(frame, node.key)
+    del frame.loops[depth:]
     heap = frame.state.heap
     frame.state = outer
     outer.heap = heap
@@ -370,6 +354,12 @@ def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
     value = evaluate(frame, node.value)
     bind(frame, node.target, value, node.value)
     return value
+
+
+def _slice(frame: Frame, node: ast.Slice) -> Value:
+    for bound in filter(None, (node.lower, node.upper, node.step)):
+        device_queue.numbered(frame, bound, bound, evaluate(frame, bound), "slice")
+    return UNKNOWN
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
@@ -425,6 +415,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _mapping_comprehension,
     ast.Subscript: _subscript,
+    ast.Slice: _slice,
     ast.NamedExpr: _named_expression,
     ast.Lambda: _lambda,
     ast.Await: _inner,

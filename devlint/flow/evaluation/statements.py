@@ -18,9 +18,11 @@ from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence
 from devlint.flow.evaluation import conditions, contexts, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
-from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
+from devlint.flow.evaluation.expressions import evaluate, evaluate_test
+from devlint.flow.evaluation.operators import operate
 from devlint.flow.syntax import names, nodes
-from devlint.flow.transfer import containers, device_queue, loop_invariance
+from devlint.flow.transfer import containers, loop_invariance
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import ELEMENT, each, runs, runs_once, taken
@@ -109,7 +111,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
     frame.checking = True
-    device_queue.tested(frame, node.test, evaluate_test(frame, node.test))
+    evaluate_test(frame, node.test)
     frame.checking = False
     flag = conditions.condition(frame, node.test)
     frame.state.assume(flag, True)
@@ -189,7 +191,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     named = predicates.keep(frame, node.test)
     flag = conditions.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
-    device_queue.tested(frame, node.test, evaluate_test(frame, node.test))
+    evaluate_test(frame, node.test)
     frame.checking, frame.conditions = False, None
     known = conditions.truth(frame, flag)
     if known is not None:
@@ -376,7 +378,7 @@ def _iteration(
 ) -> State:
     """One round: the state at its end; those in which it left the loop are kept there."""
     frame.state = state
-    frame.loops.append(loop)
+    frame.component(DeviceQueue).enter(frame, loop)
     begin()
     run_body(frame, node.body)
     frame.loops.pop()

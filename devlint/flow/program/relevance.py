@@ -23,7 +23,7 @@ _ANYWHERE = (
 """Words that matter wherever they stand."""
 _ENDS = (
     *(".to", ".cpu", "type_as", "xpu", ".backward", "Sampler", "random_split", ".numpy", "pin_memory"),
-    *("pack_padded_sequence", "Tensor", "_window", "all_reduce", "all_gather", ")"),
+    *(".item", ".tolist", "pack_padded_sequence", "Tensor", "_window", "all_reduce", "all_gather", ")"),
 )
 """How what is called ends where that is all that matters."""
 _FACTORIES = (

@@ -28,6 +28,8 @@ NUMBERS_TOO = frozenset(
 )
 """Functions of torch whose ``input`` may be a number as well; that of all others is a tensor."""
 _OF_TENSORS = frozenset("device shape dtype ndim data grad T to cuda cpu item size dim numpy tolist".split())
+_OF_MASKS = frozenset("bool byte double float half int long short to type_as".split())
+"""Methods that a comparison has only where it is one of tensors."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 _NUMBERS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
@@ -185,9 +187,19 @@ def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
         proves = isinstance(method, ast.Attribute) and (method.attr in TENSOR_ONLY or method.attr in ("size", "dim"))
         if proves and isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name):
             yield method.value.id
+        if isinstance(method, ast.Attribute) and method.attr in _OF_MASKS:
+            yield from _compared(method.value)
     for item in info.of(ast.Subscript):
         if isinstance(item.value, ast.Name) and isinstance(item.slice, ast.Tuple) and _is_sliced(item.slice):
             yield item.value.id
+
+
+def _compared(node: ast.expr) -> Iterator[str]:
+    """The name of what is compared with a number."""
+    if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.comparators) == 1:
+        other = node.comparators[0]
+        if isinstance(other, ast.Constant) and isinstance(other.value, (int, float)):
+            yield node.left.id
 
 
 def _inputs(info: FunctionInfo) -> Iterator[str]:

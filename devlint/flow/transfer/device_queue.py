@@ -8,12 +8,13 @@ import enum
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
-from devlint.flow.catalog.methods import FETCHES
+from devlint.flow.catalog.methods import FETCHES, WRITERS
+from devlint.flow.catalog.shapes import SHAPED
 from devlint.flow.core import events
-from devlint.flow.core.call import Call
+from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite, placement, surely_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Flag, Named, Opaque, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Flag, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.immutable import immutable
 
 BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})
@@ -54,10 +55,16 @@ class DeviceQueue(Component):
     def __init__(self, interpreter: Interpreter) -> None:
         self.events: list[Event] = []
 
-    def is_empty(self, node: ast.AST) -> bool:
-        """Whether the host has just waited, and not at ``node`` itself, so that nothing is left to wait for."""
-        last = self.events[-1] if self.events else None
+    def is_empty(self, frame: Frame, node: ast.AST) -> bool:
+        """Whether the host has just waited, in this round and not at ``node``, so that nothing is left to wait for."""
+        began = frame.loops[-1].moment if frame.loops else 0
+        last = self.events[-1] if len(self.events) > began else None
         return last is not None and last.what is QueueEvent.WAIT and last.node is not node
+
+    def enter(self, frame: Frame, loop: Loop) -> None:
+        """A round of a loop begins."""
+        loop.moment = len(self.events)
+        frame.loops.append(loop)
 
     def work(self, frame: Frame, node: ast.AST, place: Device) -> None:
         """The device at ``place`` was given something to do; on the CPU that is done at once."""
@@ -91,6 +98,11 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> No
     elif name == "numpy":
         # what is on an accelerator raises, and nobody waits
         return
+    elif name in WRITERS:
+        written(frame, call, name)
+    elif surely_tensor(receiver) and name in SHAPED:
+        for given, value in call.given():
+            numbered(frame, call.node, given, value, name)
     elif name in FETCHES or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
         wait(frame, call.node, node.value, receiver, name)
 
@@ -117,7 +129,39 @@ def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> Non
     if is_definite(value):
         wait(frame, node, read_node, value, "print")
     elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
+        for observer in events.heard(frame, "on_wait"):
+            observer.on_wait(frame, node, read_node, value, "print")
         frame.component(DeviceQueue).unseen(frame, node)
+
+
+def written(frame: Frame, call: Call, name: str) -> None:
+    """A function or a method writes down numbers, which it makes of the tensors that it is given, in a dict perhaps."""
+    for node, value in (part for given in call.given() for part in _entries(*given)):
+        if is_definite(value):
+            wait(frame, call.node, node, value, name)
+            return
+        if isinstance(node, ast.Name):
+            shown(frame, call.node, node, value)
+
+
+def _entries(node: ast.expr, value: Value) -> list[tuple[ast.expr, Value]]:
+    """What a dict holds, each with the code that says so, or what else there is."""
+    if not isinstance(value, Mapping):
+        return [(node, value)]
+    shown = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    spelled: dict[object, ast.expr] = {key.value: held for key, held in shown if isinstance(key, ast.Constant)}
+    return [*((spelled.get(key, node), held) for key, held in value.items), (node, value.other)]
+
+
+def numbered(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled: str) -> None:
+    """A value stands where Python or torch needs a number, or several: a tensor is read there."""
+    for part in (value.items or ()) if isinstance(value, Sequence) else (value,):
+        if isinstance(part, Tensor) and part.certain and not part.optional:
+            if part.device.known:
+                wait(frame, node, read_node, part, spelled)
+            else:
+                frame.component(DeviceQueue).unseen(frame, node)
+            return
 
 
 def tested(frame: Frame, node: ast.expr, value: Value) -> None:

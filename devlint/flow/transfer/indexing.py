@@ -6,14 +6,15 @@ import ast
 import functools
 
 from devlint import device
-from devlint.device import ITEMS, Role
+from devlint.device import AN_ITEM, ITEMS, Role
+from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.catalog.creation import DATA, LEGACY, SIZED
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.heap import item as item_name
 from devlint.flow.domain.join import add_item, join
-from devlint.flow.domain.objects import Module
+from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.syntax import names
@@ -56,6 +57,8 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
             return UNKNOWN
         return _tensor_item(frame, node, as_tensor(base))
     index = frame.evaluate(node.slice)
+    if isinstance(base, Stateful) and base.path == ARRAY:
+        return array_item(base)
     if isinstance(base, Opaque):
         key = index.value if isinstance(index, Const) else None
         held = frame.state.heap.get((base.key, item_name(key))) if isinstance(key, (str, int)) else None
@@ -68,6 +71,11 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
             return replace(base, key=f"{base.key}[{where}]", text=frame.interpreter.text(node), hint=hint)
         return part(base, where)
     return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
+
+
+def array_item(array: Stateful) -> Opaque:
+    """A number of an array, or a smaller array."""
+    return Opaque(f"{array.path}{ROUND}", AN_ITEM + array.path, "host")
 
 
 def part(base: Opaque, where: object) -> Value:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from devlint.device import AN_ITEM, ITEMS, Device, EachItem, Role
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
-from devlint.flow.catalog.concepts import MODULE
+from devlint.flow.catalog.concepts import ARRAY, MODULE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHILDREN
-from devlint.flow.domain.objects import Module
+from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Value
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer.indexing import ROUND, item, member, part
+from devlint.flow.transfer.indexing import ROUND, array_item, item, member, part
 from devlint.immutable import replace
 from devlint.source.syntax import walk
 
@@ -44,6 +44,8 @@ def iterate(value: Value) -> Value:
         return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}", hint="tensor")
     if isinstance(value, Opaque) and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}")
+    if isinstance(value, Stateful) and value.path == ARRAY:
+        return array_item(value)
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
 
 

@@ -30,13 +30,15 @@ class SyncInStepLoop(Rule):
 
     ## What it does
     Reports what reads a tensor's values on the host: `.item()`, `.tolist()`, `.cpu()`, `print(loss)`, `float(loss)`,
-    `if loss > 1`, and functions whose result has a size that depends on the values, such as `nonzero` and `unique`. It
-    reports them in the loop of the training steps, in a loop over the parts of an evaluation step, in any other loop
-    whose tensor is known to live elsewhere, and in `forward`, where every round comes there; and in functions that run
-    once in each training step: they call `backward()` themselves, a loop that does or such a function calls them each
-    time, or a library does, as it does with `training_step`. It reports checks of values, too, that every call of a
-    function makes: `if x.min() < 0: raise ...`, `assert (y < n).all()`. In an audit: every line that waited for the
-    device in each training step.
+    `if loss > 1`, and functions whose result has a size that depends on the values, such as `nonzero` and `unique`;
+    tensors where a number is needed, as in `range(n[0])`, `x[: n[0]]` and `torch.zeros(n[0])`, and those that are given
+    to `add_scalar` or `wandb.log`. A comprehension is a loop over its elements. It reports them in the loop of the
+    training steps, in a loop over the parts of an evaluation step, in any other loop whose tensor is known to live
+    elsewhere, and in `forward`, where every round comes there; and in functions that run once in each training step:
+    they call `backward()` themselves, a loop that does or such a function calls them each time, or a library does, as
+    it does with `training_step`. It reports checks of values, too, that every call of a function makes:
+    `if x.min() < 0: raise ...`, `assert (y < n).all()`. In an audit: every line that waited for the device in each
+    training step.
 
     ## Why it matters
     Python queues work for the device ahead of time. Whoever reads a result has to wait until all of it is done, and the

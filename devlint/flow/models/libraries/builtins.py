@@ -71,6 +71,12 @@ def _unknown(frame: Frame, call: Call, path: str) -> Value:
     return UNKNOWN
 
 
+def _range(frame: Frame, call: Call, path: str) -> Value:
+    for node, value in call.given():
+        device_queue.numbered(frame, call.node, node, value, "range")
+    return UNKNOWN
+
+
 def _getattr(frame: Frame, call: Call, path: str) -> Value:
     """A name of something imported, looked up by its text: ``getattr(torch, "ones")``."""
     if len(call.positional) != _PAIR or call.open or call.starred:
@@ -173,7 +179,8 @@ _FUNCTIONS: dict[str, Model] = {
     "super": _super,
     "isinstance": _isinstance,
     "abs": _absolute,
-    **dict.fromkeys(("len", "range", "type", "id", "min", "max"), _unknown),
+    **dict.fromkeys(("len", "type", "id", "min", "max"), _unknown),
+    "range": _range,
     **dict.fromkeys(("print", "bool", "repr"), device_queue.reads),
     **dict.fromkeys(("float", "int", "round"), _number),
     **dict.fromkeys(("iter", "reversed", "sorted", "list", "tuple", "set"), _elements),

@@ -56,7 +56,7 @@ def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNO
         return UNKNOWN
     told(frame, call, path, row)
     if row.waits:
-        _wait(frame, call, path)
+        device_queue.written(frame, call, path.rpartition(".")[2])
     result = _result(frame, call, path, row, receiver)
     return _manage(frame, call, row, result) if row.managed_by else result
 
@@ -72,14 +72,6 @@ def _of_method(frame: Frame, receiver: Value, name: str) -> tuple[str, Row] | No
         return path, row
     owner = catalog.row(receiver.path)
     return (path, _MOVER) if owner is not None and name in owner.moves else None
-
-
-def _wait(frame: Frame, call: Call, path: str) -> None:
-    """The host waits for the first tensor that it is given."""
-    for node, value in call.given():
-        if is_definite(value):
-            device_queue.wait(frame, call.node, node, value, path.rpartition(".")[2])
-            return
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from devlint.flow.domain.tensors import DeviceValue, Tensor, TensorType, as_tens
 from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
+from devlint.flow.transfer import device_queue
 from devlint.flow.transfer.defaults import default_place
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
@@ -40,6 +41,8 @@ def make(
     for observer in events.heard(frame, "on_creation"):
         observer.on_creation(frame, call)
     rule = entry.rule if entry else "cpu"
+    if rule == "default_or_kwarg" or (beside is not None and _is_sized(path)):
+        _read_sizes(frame, call, path)
     name = path.rpartition(".")[2]
     data = beside or _data_tensor(frame, call, rule)
     asked = call.argument(-1, "device")
@@ -71,6 +74,18 @@ def make(
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
         origin=Origin(story, path, call.node) if fresh else Origin(story, before.factory, before.node),
     )
+
+
+def _is_sized(path: str) -> bool:
+    """Whether a method makes a tensor of a size."""
+    return path.rpartition(".new_")[2] in SIZED
+
+
+def _read_sizes(frame: Frame, call: Call, path: str) -> None:
+    """Sizes and bounds are numbers, which the host has to know."""
+    for node, value in call.given():
+        if node is not call.keyword_nodes.get("out"):
+            device_queue.numbered(frame, call.node, node, value, path.rpartition(".")[2])
 
 
 def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 from devlint import device
+from devlint.device import Role
 from devlint.flow.catalog import shapes, torch_arguments, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -12,6 +14,7 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.tensors import Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Value
 from devlint.flow.models.torch import factories, rng, tensor_methods
+from devlint.flow.syntax import nodes
 from devlint.flow.transfer import device_queue, memory, placement
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
@@ -65,7 +68,7 @@ def _result(frame: Frame, call: Call, path: str, entry: torch_table.Function) ->
         proofs = entry.rejects_cpu - torch_arguments.MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]
     clash = name not in torch_arguments.MOVES_ITSELF and _clash(frame, call, path, entry, operands)
-    definite = tensor_methods.deciding(operands, entry) or _leading(operands, entry, name)
+    definite = tensor_methods.deciding(operands, entry) or _leading(frame, call, operands, entry, name)
     if not definite:
         return UNKNOWN
     made = memory.separate(blend(*definite), path)
@@ -89,11 +92,23 @@ def _clash(frame: Frame, call: Call, path: str, entry: torch_table.Function, ope
     return meet(frame, call.node, path, kind, met)
 
 
-def _leading(operands: list[Met], entry: torch_table.Function, name: str) -> list[Value]:
+def _leading(frame: Frame, call: Call, operands: list[Met], entry: torch_table.Function, name: str) -> list[Value]:
     """The first argument, where nothing says of any that it is a tensor: what torch computes with is one."""
     first = entry.parameter_at(0) or ""
-    leading = [] if name in torch_arguments.TAKES_NUMBERS else operands[:1]
+    if name in torch_arguments.TAKES_NUMBERS:
+        return []
+    if not operands and call.nodes and first == "input":
+        return _computed(frame, call.nodes[0])
+    leading = operands[:1]
     return [value for _, value, role in leading if isinstance(value, Opaque) and role == first]
+
+
+def _computed(frame: Frame, node: ast.expr) -> list[Value]:
+    """What an operation on arguments of the function makes, where it has to be a tensor."""
+    parts = [part for part in nodes.walk(node) if isinstance(part, ast.Name)] if isinstance(node, ast.BinOp) else []
+    held = [frame.lookup(part.id) for part in parts]
+    given = [value for value in held if isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint]
+    return [replace(given[0], derived=True)] if given and len(given) == len(held) else []
 
 
 # -- dimensions of results ---------------------------------------------------------------------------------------------
