@@ -279,3 +279,27 @@ def test_code_for_the_torch_that_had_volatile_may_keep_it() -> None:
     old = Config(target_torch=(0, 2), rule_layers=(RuleLayer(("DVL702",)),))
     assert check_source(text.format("loss.item()"), config=old) == []
     assert [found.code for found in told(text.format("loss.data[0]"), "DVL702")] == ["DVL702"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("from apex import amp\n\ndef f(model, optimizer):\n    return amp.initialize(model, optimizer)\n", ["DVL701"]),
+        (
+            "from apex import amp\n\ndef f(loss, o):\n    with amp.scale_loss(loss, o) as x:\n        x.backward()\n",
+            ["DVL701"],
+        ),
+        ("from apex.parallel import DistributedDataParallel as DDP\n\ndef f(net):\n    return DDP(net)\n", ["DVL703"]),
+        ("import lightning as L\n\ndef f():\n    return L.Trainer(gpus=2, strategy='ddp')\n", ["DVL703"]),
+        ("import lightning as L\n\ndef f():\n    return L.Trainer(accelerator='ddp')\n", ["DVL703"]),
+        (
+            "import lightning as L\n\ndef f():\n    L.Trainer(accelerator='gpu', amp_backend='apex')\n",
+            ["DVL703"],
+        ),
+        ("import lightning as L\n\ndef f():\n    return L.Trainer(accelerator='gpu', devices=2)\n", []),
+    ],
+)
+def test_what_other_libraries_have_given_up_is_told_to_those_who_ask(text: str, codes: list[str]) -> None:
+    text = f"import torch\n{text}"
+    assert [finding.code for finding in told(text)] == codes
+    assert check_source(text) == []

@@ -676,3 +676,38 @@ def test_a_function_that_reads_on_the_host_asks_for_a_tensor_of_the_host() -> No
 
     assert told() == [14, 19]
     assert told("DVL107") == [8, 14, 19]
+
+
+READ = """
+import torch
+import torchaudio
+from PIL import Image
+from torch import nn
+from torchvision import transforms
+from torchvision.io import read_image
+
+net = nn.Linear(8, 2).to(device)
+sound, rate = torchaudio.load("cat.wav")
+net({})
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ["sound", "read_image('cat.png').float()", "transforms.ToTensor()(Image.open('cat.png')).unsqueeze(0)"]
+)
+def test_what_is_read_from_files_is_on_the_cpu(made: str) -> None:
+    text = READ.replace("net = ", "device = torch.device('cuda:0')\nnet = ")
+    assert "DVL101" in [f.code for f in check_source(text.format(made))]
+    assert "DVL101" not in [f.code for f in check_source(text.format(f"({made}).to(device)"))]
+
+
+@pytest.mark.parametrize(("first", "codes"), [('"a portrait"', []), ("faces", ["DVL101"])])
+def test_what_is_given_a_text_moves_what_it_is_given_besides(first: str, codes: list[str]) -> None:
+    """Seen in PhotoMaker, a pipeline of another library."""
+    text = (
+        "import torch\nfrom pipelines import Pipeline\n\ndef f(arrays, device: torch.device):\n"
+        "    pipe = Pipeline.from_pretrained('large').to(device)\n"
+        "    faces = torch.stack([torch.from_numpy(face) for face in arrays])\n"
+        f"    return pipe({first}, faces=faces)\n"
+    )
+    assert [f.code for f in check_source(text) if f.code == "DVL101"] == codes

@@ -1,4 +1,4 @@
-"""What reads sound, images and text into tensors: it makes them on the CPU, whatever it is given."""
+"""What reads sound and images into tensors: it makes them on the CPU, whatever it is given."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.tensors import Batches, Tensor, is_definite
-from devlint.flow.domain.values import UNKNOWN, Const, Sequence, Value
-from devlint.flow.syntax.names import called, is_class
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Sequence, Value
 from devlint.sites.base import Step
 
 _READ = {
@@ -25,17 +24,6 @@ _PICTURES = frozenset({"torchvision.transforms.ToTensor", "torchvision.transform
 
 def _origin(call: Call) -> Origin:
     return Origin((Step(call.node, "read into tensors on the CPU here"),))
-
-
-def encoded(call: Call) -> Value | None:
-    """The tensors that a tokenizer or a processor of transformers makes; ``None`` of any other call.
-
-    Those of newer versions leave images where they are, if these are tensors.
-    """
-    asked = call.keywords.get("return_tensors") == Const("pt") and "device" not in call.keywords
-    if not asked or is_class(called(call.node)) or any(map(is_definite, call.values())):
-        return None
-    return Batches((), device.CPU, certain="images" not in call.keywords, origin=_origin(call))
 
 
 def _read(frame: Frame, call: Call, path: str) -> Value:

@@ -16,7 +16,6 @@ from devlint.flow.domain.join import type_place
 from devlint.flow.domain.tensors import Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders, wrapped
-from devlint.flow.models.libraries.readers import encoded
 from devlint.flow.models.nn import forward
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
@@ -45,7 +44,7 @@ def unfollowed(frame: Frame, call: Call) -> None:
 def result(frame: Frame, call: Call, path: str) -> Value:
     """What such a call returns."""
     told(frame, call, path)
-    return encoded(call) or derive(frame, call)
+    return derive(frame, call)
 
 
 def told(frame: Frame, call: Call, path: str, row: Row | None = None) -> None:
@@ -65,7 +64,7 @@ class _Anything(ObjectModel):
         frame.component(DeviceQueue).unseen(frame, call.node)
         havoc.grown(frame, call)
         havoc.handed(frame, call)
-        return encoded(call) or wrapped(call, derive(frame, call))
+        return wrapped(call, derive(frame, call))
 
     def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
         return _method(frame, call, value, node)
@@ -122,7 +121,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
         return receiver
     havoc.grown(frame, call)
     havoc.handed(frame, call)
-    result = encoded(call) or placement.derive(frame, call, receiver)
+    result = placement.derive(frame, call, receiver)
     if (
         isinstance(result, Unknown)
         and isinstance(receiver, (Opaque, Unknown))
