@@ -411,3 +411,19 @@ def test_one_element_that_is_copied_is_for_those_who_ask(size: str, told_to_all:
     )
     assert [code for code, _ in told(text)] == told_to_all
     assert [code for code, _ in told(text, RuleLayer(("DVL203",)))] == ["DVL203"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told_to_all"),
+    [
+        ("return tuple(torch.tensor(0).to(z) for _ in range(n))", []),
+        ("y = z\n        for _ in range(n):\n            y = y + torch.tensor(0).to(z)\n        return y", ["DVL202"]),
+    ],
+)
+def test_a_comprehension_may_want_as_many_tensors_as_it_has_rounds(body: str, told_to_all: list[str]) -> None:
+    """Seen in ffjord."""
+    text = (
+        f"import torch\nfrom torch import nn\n\nclass Flow(nn.Module):\n    def forward(self, z, n):\n        {body}\n"
+    )
+    assert [code for code, _ in told(text)] == told_to_all
+    assert "DVL202" in [code for code, _ in told(text, RuleLayer(("DVL202",)))]

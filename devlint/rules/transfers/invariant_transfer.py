@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test, quoted, short
@@ -9,6 +11,8 @@ from devlint.rules.transfers.creating import created_before, hoisting, out_of_th
 from devlint.rules.transfers.destination import destination
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
+
+_STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class InvariantTransferInLoop(Rule):
@@ -47,6 +51,7 @@ class InvariantTransferInLoop(Rule):
     - The tensor is assigned, or written to, in the loop, or only some rounds come to the copy.
     - Its device is not known to be the CPU, or the copy goes to different devices.
     - The loop does not run training or evaluation steps, and is not in a module's own code.
+    - The loop is a comprehension: who selects the rule is told.
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
     - It is an attribute that some method assigns anew, or of a class with a base from another file, of which DVL104
       hints at it.
@@ -107,6 +112,8 @@ class InvariantTransferInLoop(Rule):
             steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",
             fix=hoisting(self.source, site) or created_before(self.source, site),
+            # a comprehension may want as many tensors as it has rounds, which are few
+            asked=site.scope.loop is not None and not isinstance(site.scope.loop, _STATEMENTS),
         )
 
 
