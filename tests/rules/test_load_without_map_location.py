@@ -292,3 +292,10 @@ def test_a_network_that_is_moved_to_the_cpu_is_saved_from_there(moved: str, told
     text = RUN.format("net.load_state_dict(torch.load(path))", "0").partition("def keep")[0]
     text += f"def keep(net, path):\n    {moved}\n    torch.save(net.state_dict(), path)\n"
     assert [one.code for one in check_source(text) if one.code == "DVL604"] == told
+
+
+def test_what_is_saved_may_be_a_word() -> None:
+    """Seen in temporal-shift-module."""
+    text = "import torch\n\ndef f(net, x, path, other, device):\n    x.cpu()\n    np.save('scores', other)\n"
+    text += "    net.load_state_dict(torch.load(path))\n"
+    assert [one.code for one in check_source(text) if one.code == "DVL604"] == ["DVL604"]

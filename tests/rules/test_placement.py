@@ -711,3 +711,13 @@ def test_what_is_given_a_text_moves_what_it_is_given_besides(first: str, codes: 
         f"    return pipe({first}, faces=faces)\n"
     )
     assert [f.code for f in check_source(text) if f.code == "DVL101"] == codes
+
+
+def test_of_operands_that_nobody_knows_the_dimensions_are_not_known() -> None:
+    """Seen in diffusers."""
+    text = (
+        "import torch\n\ndef f(mask, k):\n"
+        "    mask = torch.maximum(1.0 - mask, (1 - mask**2) ** 0.5 * k)\n    return mask.cuda()\n"
+    )
+    config = Config(rule_layers=(RuleLayer(("DVL601",)),))
+    assert [f.code for f in check_source(text, config=config)] == ["DVL601"]

@@ -259,9 +259,9 @@ def _is_copied(source: Source, save: ast.Call) -> bool:
     return any(ast.unparse(receiver(node) or save) in map(ast.unparse, _receivers(save.args[0])) for node in moved)
 
 
-def _receivers(node: ast.AST | None) -> Iterator[ast.AST]:
+def _receivers(node: object) -> Iterator[ast.AST]:
     """What methods are called of, and attributes are read of, one after the other."""
-    while node is not None:
+    while isinstance(node, ast.AST):
         yield node
         node = receiver(node) if isinstance(node, ast.Call) else getattr(node, "value", None)
 

@@ -137,7 +137,7 @@ def _broadcast(call: Call, name: str, result: Tensor, definite: list[Value], ope
     """As many dimensions as the operand has that has most."""
     ranks = [as_tensor(value).rank for _, value, _ in operands]
     sure = [rank for rank in ranks if rank is not None]
-    return replace(result, rank=max(sure) if len(sure) == len(ranks) else None, certain=True)
+    return replace(result, rank=max(sure) if sure and len(sure) == len(ranks) else None, certain=True)
 
 
 def _product(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
