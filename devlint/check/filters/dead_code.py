@@ -203,21 +203,22 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
     for path, name in names:
         definers.setdefault(name.encode(), set()).add(path)
     words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(definers)))
-    files = [*_files(root)]
-    if len(files) > _MOST:
+    paths = [*_files(root)]
+    if len(paths) > _MOST:
         return names
-    modules: dict[bytes, set[str]] = {}
-    for path in files:
+    # each with the file that it is where links are followed
+    files = {path: os.path.realpath(path) for path in paths}
+    modules: _Modules = {}
+    for path, here in files.items():
         for part in os.path.relpath(path, root).split(os.sep):
-            modules.setdefault(os.path.splitext(part)[0].encode(), set()).add(os.path.realpath(path))
+            modules.setdefault(os.path.splitext(part)[0].encode(), set()).add(here)
     looked_in: set[str] = set()
-    for path in files:
+    for path, here in files.items():
         data = held(path) or b""
-        inside = _looked_in(data, os.path.realpath(path), modules)
+        inside = _looked_in(data, here, modules)
         if len(data) > _LARGEST or inside is None:
             return names
         looked_in |= inside
-        here = os.path.realpath(path)
         for word in set(words.findall(data)):
             others = definers[word] - {here}
             if others and re.search(rb"^(?:async )?(?:def|class) %b\b" % word, data, re.MULTILINE):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from devlint.flow.catalog.concepts import FRAGMENT_NAMES, SHORT_NAMES
 from devlint.flow.catalog.libraries import Catalog
-from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax import bindings, names, nodes
 
 _WORDS = ("torch", ".backward(", "nn.Module", "nn.Linear", "DataLoader(", "DDP(", ".cuda(")
 """What the code has of which something can be said: torch's name, or what is hardly written for anything else."""
@@ -36,14 +36,6 @@ def _uses(text: str, name: str) -> bool:
     return any(f"{name}{end}" in text and re.search(rf"(?<![\w.]){name}\{end}", text) for end in ".(")
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
+def _bound(node: ast.AST) -> Iterable[str]:
     """The names that a node itself binds."""
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from names.imported(node)
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, ast.Name):
-        if not isinstance(node.ctx, ast.Load):
-            yield node.id
-    elif not isinstance(node, ast.alias) and isinstance(name := getattr(node, "name", None), str):
-        yield name
+    return names.imported(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else bindings.bound_by(node)

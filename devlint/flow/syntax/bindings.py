@@ -82,6 +82,16 @@ def binds(node: ast.stmt) -> Iterator[str]:
                     yield part.id
 
 
+def bound_by(node: ast.AST) -> tuple[str, ...]:
+    """The names that a node of any kind itself binds or unbinds, but for an import."""
+    if isinstance(node, ast.Name):
+        return () if isinstance(node.ctx, ast.Load) else (node.id,)
+    if isinstance(node, ast.arg):
+        return (node.arg,)
+    name = getattr(node, "name", None)
+    return (name,) if isinstance(name, str) and not isinstance(node, ast.alias) else ()
+
+
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
     if isinstance(node, (ast.Assign, ast.Delete)):
         yield from node.targets

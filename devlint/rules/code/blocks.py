@@ -163,8 +163,9 @@ def assigned(scope: ast.AST) -> dict[str, list[tuple[int, ast.expr]]]:
             targets, value = [node.target], node.iter
         else:
             continue
-        whole = not isinstance(node, ast.Assign)
-        for target, held in (pair for each in targets for pair in ([(each, value)] if whole else _pairs(each, value))):
+        # what a loop goes over, or an operator adds, belongs to no part of the target by itself
+        parted = [_pairs(target, value) if isinstance(node, ast.Assign) else [(target, value)] for target in targets]
+        for target, held in (pair for pairs in parted for pair in pairs):
             for part in walk(target):
                 if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
                     found.setdefault(ast.unparse(part), []).append((part.lineno, held))

@@ -89,8 +89,9 @@ def builds_no_graph_at(source: Source, node: ast.AST, seen: frozenset[ast.AST] =
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     name = function.name
-    spoken = [part for part in walk(source.tree) if name in (getattr(part, "id", ""), getattr(part, "attr", ""))]
-    calls = [part for part in walk(source.tree) if isinstance(part, ast.Call) and part.func in spoken]
+    everything = walk(source.tree)
+    spoken = [part for part in everything if name in (getattr(part, "id", ""), getattr(part, "attr", ""))]
+    calls = [part for part in everything if isinstance(part, ast.Call) and part.func in spoken]
     # who hands it on may call it anywhere
     known = bool(calls) and len(calls) == len(spoken)
     return known and all(builds_no_graph_at(source, call, seen | {function}) for call in calls)

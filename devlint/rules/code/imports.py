@@ -6,6 +6,7 @@ import ast
 import functools
 
 from devlint.finding import Edit, Span
+from devlint.flow.syntax.bindings import bound_by
 from devlint.flow.syntax.names import imported, modules
 from devlint.rules.code import blocks
 from devlint.source.syntax import below, walk
@@ -48,21 +49,11 @@ def _scopes(tree: ast.Module, module: str) -> list[tuple[ast.AST, bool, bool, li
         nodes = [node for node in below([*ast.iter_child_nodes(scope)], _SCOPES) if node not in typed]
         imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
         meant = {imported(statement).get(module) for statement in imports} - {None}
-        taken = bool(meant - {module}) or any(module in _binds(node) for node in nodes)
+        taken = bool(meant - {module}) or any(module in bound_by(node) for node in nodes)
         loading = (item for item in imports if any(name.partition(".")[0] == module for name in modules(item)))
         top = [*ast.iter_child_nodes(scope)]
         found.append((scope, module in meant, taken, [statement for statement in loading if statement in top]))
     return found
-
-
-def _binds(node: ast.AST) -> tuple[str, ...]:
-    """The names that anything but an import binds."""
-    if isinstance(node, ast.Name):
-        return () if isinstance(node.ctx, ast.Load) else (node.id,)
-    if isinstance(node, ast.arg):
-        return (node.arg,)
-    name = getattr(node, "name", None)
-    return (name,) if isinstance(name, str) and not isinstance(node, ast.alias) else ()
 
 
 def _rows(scope: ast.AST) -> range:

@@ -138,8 +138,6 @@ class HardcodedCudaCall(Rule):
         made = _made_at_once(site)
         created = creating(self.source, site, made) if made is not None and device and not given else None
         at_once = made is not None and (created is not None or not instead)
-        # it saves a question besides
-        better = asking is not None
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
         if moved is not None and asking is not None and isinstance(asking.body[0], ast.Assign):
             moved = self._without_question(asking, site.node, moved)
@@ -156,10 +154,10 @@ class HardcodedCudaCall(Rule):
             help=self._help(instead, number, made.function if made is not None and at_once else "")
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
-            # it works where it runs: who wants it everywhere asks for that
+            # it works where it runs: who wants it everywhere asks for that, unless it saves a question besides
             asked=bool(idle)
             or (asking is None and _asks_where_it_is(way))
-            or gains_little(self.source, site.scope, instead, better),
+            or gains_little(self.source, site.scope, instead, better=asking is not None),
             covers=("DVL203",) if at_once else (),
             design=design(self.source, self.code, instead),
         )

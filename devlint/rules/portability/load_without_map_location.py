@@ -134,9 +134,9 @@ class LoadWithoutMapLocation(Rule):
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
         stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)
-        device = "" if stays else device_at_hand(self.source, site.node, site.scope)
+        at_hand, for_cuda = device_at_hand(self.source, site.node, site.scope), is_for_cuda(self.source)
+        device = "" if stays else at_hand
         place = device or '"cpu"'
-        chosen = bool(device_at_hand(self.source, site.node, site.scope)) or not is_for_cuda(self.source)
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != LOAD or _from_here(self.source, site.node)
         if not mild and not any("state_dict" in line for line in self.source.lines):
@@ -152,7 +152,7 @@ class LoadWithoutMapLocation(Rule):
         # a program for CUDA alone finds its GPU again, unless it saved from another one
         at_home = not site.scope.bound and _CUDA.search(self.source.text) is not None
         needs_cuda = has_chosen_cuda(self.source, site.scope) or (
-            at_home and (is_for_cuda(self.source) or _needs_cuda(self.source, site.node))
+            at_home and (for_cuda or _needs_cuda(self.source, site.node))
         )
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
@@ -163,7 +163,7 @@ class LoadWithoutMapLocation(Rule):
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
             asked=needs_cuda or _resumes(self.source, site.node),
             # who chooses a device has one that the file need not name
-            design="" if chosen else OF_RULE.format(self.code),
+            design="" if at_hand or not for_cuda else OF_RULE.format(self.code),
         )
 
 

@@ -95,12 +95,12 @@ def _offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
     if place is None or step is None or not isinstance(step.node, ast.Call):
         return
     move = step.node.func
-    made = names.dotted(move.value.func) if isinstance(move, ast.Attribute) and isinstance(move.value, ast.Call) else ""
-    root = frame.interpreter.index.resolve(made).partition(".")[0]
-    if root and root != _PIPELINES:
-        # a pipeline of somebody else may have parts that nothing else moves
+    if not isinstance(move, ast.Attribute) or not place.known or place.kind is Kind.CPU:
         return
-    if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
+    made = names.dotted(move.value.func) if isinstance(move.value, ast.Call) else ""
+    root = frame.interpreter.index.resolve(made).partition(".")[0]
+    # a pipeline of somebody else may have parts that nothing else moves
+    if root in ("", _PIPELINES):
         operand = frame.operand(move.value, UNKNOWN)
         frame.emit(ManagedMove(step.node, scope_of(frame), move.attr, operand, place, "offloaded later", by))
 

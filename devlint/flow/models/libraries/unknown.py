@@ -6,7 +6,7 @@ import ast
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow.catalog import methods, modules
+from devlint.flow.catalog import modules
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
@@ -106,7 +106,7 @@ def _is_part(frame: Frame, node: ast.expr) -> bool:
 
 def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """A method of something unknown; a move still says where it leads."""
-    if node.attr in methods.MOVERS or (node.attr == "type" and moves.typed_like(call)):
+    if moves.is_move(call, node.attr):
         return moves.move(frame, call, receiver, node)
     api_use.devices(frame, call)
     if node.attr == "type" and type_place(call.argument(0, "dtype")) is not None:

@@ -6,7 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow.catalog.methods import is_dtype
+from devlint.flow.catalog.methods import MOVERS, is_dtype
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -53,7 +53,12 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     return _result(frame, call, node, receiver, tensor, site)
 
 
-def typed_like(call: Call) -> ast.expr | None:
+def is_move(call: Call, name: str) -> bool:
+    """Whether a method of that name puts something somewhere, as it is called."""
+    return name in MOVERS or (name == "type" and _typed_like(call) is not None)
+
+
+def _typed_like(call: Call) -> ast.expr | None:
     """The tensor whose type a ``.type(x.type())`` asks for, which says where its tensors are."""
     given = call.node.args[0] if len(call.node.args) == 1 and not call.node.keywords else None
     if not isinstance(given, ast.Call) or given.args or given.keywords or not isinstance(given.func, ast.Attribute):
@@ -202,7 +207,7 @@ def _target_of(frame: Frame, call: Call, name: str) -> _Target:
     if name == "cpu":
         return _Target(device.CPU, None, not call.keywords and not call.positional, False)
     if name in ("type", "type_as"):
-        node = typed_like(call) if name == "type" else call.argument_node(0, "other")
+        node = _typed_like(call) if name == "type" else call.argument_node(0, "other")
         with frame.interpreter.quiet():
             other = frame.evaluate(node) if isinstance(node, ast.expr) else None
         return _Target(device.UNKNOWN if other is None else as_tensor(other).device, node, False, False)

@@ -50,7 +50,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
         if name == "items":
             return Sequence(None, Sequence((UNKNOWN, receiver), receiver))
         return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
-    if name in methods.MOVERS or (name == "type" and moves.typed_like(call)):
+    if moves.is_move(call, name):
         return moves.move(frame, call, receiver, node)
     entry = torch_table.method(name)
     tensor = as_tensor(receiver)

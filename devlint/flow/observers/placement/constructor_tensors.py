@@ -63,18 +63,19 @@ def _kept(init: FunctionInfo, given: dict[str, ast.arg]) -> Iterator[_Kept]:
     free = given.keys() - _bound(init)
     for node in init.of(ast.Assign) if free else ():
         if len(node.targets) == 1 and isinstance(node.value, ast.Name) and node.value.id in free:
-            target = node.targets[0]
-            if names.of_self(target):
-                yield names.of_self(target), node.value, ""
+            name = names.of_self(node.targets[0])
+            if name:
+                yield name, node.value, ""
 
 
-def _bound(init: FunctionInfo) -> set[str]:
-    return {node.id for node in init.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+def _bound(method: FunctionInfo) -> list[str]:
+    """The names that a method binds, as often as it does."""
+    return [node.id for node in method.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def _made(init: FunctionInfo, index: Index) -> Iterator[_Kept]:
     """What the constructor makes on a device that it is given, and lists and dicts of what it makes."""
-    given = {parameter.arg for parameter in init.parameters} - _bound(init)
+    given = {parameter.arg for parameter in init.parameters}.difference(_bound(init))
     for node in init.of(ast.Assign):
         target = node.targets[0]
         if len(node.targets) > 1:
@@ -144,7 +145,7 @@ def _uses(info: ClassInfo, name: str) -> Iterator[Step]:
 
 def _aliases(method: FunctionInfo, name: str, arguments: set[str]) -> set[str]:
     """The names of what is computed from the attribute alone; those that come from ``arguments`` are put there."""
-    named = [node.id for node in method.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    named = _bound(method)
     found = {f"self.{name}"}
     for node in method.of(ast.Assign):
         target = node.targets[0]

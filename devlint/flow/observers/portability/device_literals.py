@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import Kind
+from devlint.device import Device, Kind
 from devlint.flow.catalog.accelerator_api import OF_CUDA, PLACES_NOTHING
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.call import Call
@@ -32,11 +32,10 @@ class DeviceLiterals(Observer):
 
     def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
         """A device is named, perhaps by a string."""
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        place = named_accelerator(node)
+        if place is None or not isinstance(node, ast.Constant):
             return
-        text, place = node.value, device.parse(node.value)
-        if place is None or place.kind is not Kind.ACCELERATOR:
-            return
+        text = str(node.value)
         if role == "parameter":
             if frame.info is not None and _decides(frame, frame.info, node):
                 frame.emit(Literal(node, scope_of(frame), text, role))
@@ -66,8 +65,19 @@ def _purpose(role: str, call: Call | None) -> str:
 def _decides(frame: Frame, info: FunctionInfo, node: ast.Constant) -> bool:
     """Whether the function is seen to place something by the parameter whose default this is."""
     name = next((name for name, default in defaults_of(info.node.args).items() if default is node), "")
-    placed = any(places(frame, inner, name) for inner in info.nodes)
-    return placed and not any(falls_back(inner, name) for inner in info.nodes) and not _is_spared(frame, info, name)
+    return places_by(frame, info, name) and not _is_spared(frame, info, name)
+
+
+def named_accelerator(node: ast.AST | None) -> Device | None:
+    """The accelerator that a string names, ``None`` of any other node."""
+    place = device.parse(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+    return place if place is not None and place.kind is Kind.ACCELERATOR else None
+
+
+def places_by(frame: Frame, info: FunctionInfo, name: str) -> bool:
+    """Whether a function places something by a parameter, whatever there is."""
+    placed = any(_places(frame, inner, name) for inner in info.nodes)
+    return placed and not any(_falls_back(inner, name) for inner in info.nodes)
 
 
 def _is_spared(frame: Frame, info: FunctionInfo, name: str) -> bool:
@@ -128,7 +138,7 @@ def _needs_cuda(frame: Frame, call: ast.expr) -> bool:
     return path.startswith(OF_CUDA) or any(isinstance(part, ast.Constant) and part.value == "nccl" for part in told)
 
 
-def falls_back(node: ast.AST, name: str) -> bool:
+def _falls_back(node: ast.AST, name: str) -> bool:
     """Whether a function takes the CPU for a parameter where the accelerator is missing: it has asked."""
     if isinstance(node, ast.If):
         return _asks(node.test) and name in _given([*node.body, *_flat(node.orelse)], "cpu")
@@ -136,7 +146,7 @@ def falls_back(node: ast.AST, name: str) -> bool:
     return isinstance(chosen, ast.IfExp) and _asks(chosen.test) and name in _given([node], "cpu")
 
 
-def places(frame: Frame, node: ast.AST, name: str) -> bool:
+def _places(frame: Frame, node: ast.AST, name: str) -> bool:
     """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
     if isinstance(node, ast.Assign):
         # what is only kept may be the choice of a backend, `cuda` or `naive`

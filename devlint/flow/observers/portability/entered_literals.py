@@ -6,15 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from devlint import device
-from devlint.device import Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.values import Value
-from devlint.flow.observers.portability.device_literals import falls_back, places
+from devlint.flow.observers.portability.device_literals import named_accelerator, places_by
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -36,8 +34,7 @@ class EnteredLiterals(Observer):
         info = _entered(called)
         if info is not None:
             for name, node in _handed(info, call, isinstance(called, Class)):
-                placed = any(places(frame, inner, name) for inner in info.nodes)
-                if placed and not any(falls_back(inner, name) for inner in info.nodes):
+                if places_by(frame, info, name):
                     frame.emit(Literal(node, scope_of(frame), str(node.value), "handed"))
 
     def _option(self, frame: Frame, call: Call) -> None:
@@ -67,7 +64,4 @@ def _handed(info: FunctionInfo, call: Call, method: bool) -> Iterator[tuple[str,
 
 def _names_accelerator(node: ast.AST | None) -> TypeGuard[ast.Constant]:
     """Whether a node is a string that names an accelerator."""
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        return False
-    place = device.parse(node.value)
-    return place is not None and place.kind is Kind.ACCELERATOR
+    return named_accelerator(node) is not None
