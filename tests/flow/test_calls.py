@@ -19,6 +19,11 @@ SCRIPTS = {
             _make() + torch.ones(4)  # raises
             _make() + torch.ones(4).cuda()
     """,
+    "a device in a dict": """
+        def f():
+            where = {"device": "cuda"}
+            torch.ones(4).new_zeros(4, **where) + torch.ones(4)  # raises
+    """,
     "an argument passed through": """
         def _same(value):
             return value

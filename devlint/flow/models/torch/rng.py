@@ -55,7 +55,7 @@ def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value],
     made_at = given.node if isinstance(given, Stateful) else None
     origin = Origin(() if made_at is None else (Step(made_at, f"the generator is made on {place} here"),))
     generator = Tensor(place, many=True, certain=True, origin=origin)
-    operands = ((call.keyword_nodes["generator"], generator, "generator"), (node, tensor, ""))
+    operands = ((call.named()["generator"], generator, "generator"), (node, tensor, ""))
     clash = meet(frame, call.node, operator, OperationKind.GENERATOR, operands)
     return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
 

@@ -55,7 +55,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     entry = torch_table.method(name)
     tensor = as_tensor(receiver)
     if "device" in call.keywords:
-        api_use.device(frame, call.keyword_nodes["device"], "device", call.keywords["device"], call)
+        api_use.device(frame, call.named()["device"], "device", call.keywords["device"], call)
     api_use.name(frame, node, f"torch.Tensor.{name}", call.node)
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN

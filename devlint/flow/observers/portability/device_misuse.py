@@ -67,7 +67,7 @@ class DeviceMisuse(Observer):
             value = call.keywords["device"]
             place = named_place(value)
             if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
-                _argument(frame, call, call.keyword_nodes["device"], "device", "legacy", value)
+                _argument(frame, call, call.named()["device"], "device", "legacy", value)
 
     def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """A ``.to``, ``.cuda`` or ``.cpu`` of what is proven to be a tensor or a module."""
