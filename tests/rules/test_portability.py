@@ -392,10 +392,12 @@ def test_what_maps_a_storage_is_told_to_give_the_device_itself() -> None:
     assert finding.fix is None
 
 
-def test_load_of_little_weight_is_a_hint() -> None:
-    assert judged(LoadWithoutMapLocation, *load("state_dict = load(f)")).severity is None
-    for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):
-        assert judged(LoadWithoutMapLocation, *load("load(f)", **kind)).severity is Severity.INFO  # type: ignore[arg-type]  # by name
+def test_load_of_little_weight_is_for_those_who_ask() -> None:
+    state = "net.load_state_dict(load(f))"
+    assert not judged(LoadWithoutMapLocation, *load(state, purpose="state dict")).asked
+    others = ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"})
+    for kind in others:
+        assert judged(LoadWithoutMapLocation, *load(state, **{"purpose": "state dict", **kind})).asked  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize("text", ["load(f, 'cpu')", "load(f, map_location=None or d)", "load(*a)", "load(f, **k)"])
@@ -403,15 +405,15 @@ def test_load_that_may_say_where_is_fine(text: str) -> None:
     assert silent(LoadWithoutMapLocation, *load(text))
 
 
-def test_load_in_the_file_of_a_test_is_a_hint() -> None:
+def test_load_in_the_file_of_a_test_is_for_those_who_ask() -> None:
     for name in ("test_a.py", "a_test.py", "conftest.py", "pkg/tests/helpers.py", "tests/common/data.py"):
-        source, site = load("load(f)")
+        source, site = load("net.load_state_dict(load(f))", purpose="state dict")
         source.filename = name
-        assert judged(LoadWithoutMapLocation, source, site).severity is Severity.INFO
+        assert judged(LoadWithoutMapLocation, source, site).asked
     for name in ("testing.py", "contest.py", "latest.py", "contests/data/train.py"):
-        source, site = load("state_dict = load(f)")
+        source, site = load("net.load_state_dict(load(f))", purpose="state dict")
         source.filename = name
-        assert judged(LoadWithoutMapLocation, source, site).severity is None
+        assert not judged(LoadWithoutMapLocation, source, site).asked
 
 
 def test_url_loader_has_another_position_for_it() -> None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from devlint.finding import OF_RULE
 from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
@@ -22,7 +21,10 @@ from devlint.source.tree import Source
 
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "parameters"})
 """What is done with a network or a tensor of any device, and not with what else a file may hold."""
-
+_MAPPED = frozenset({"keys", "items", "values", "pop"})
+"""What is done with a state dict, or with a checkpoint that has one."""
+_RESTORING = re.compile(r"(?i)load|restore|state")
+"""What a checkpoint is handed to, by its name."""
 _OF_NETWORKS = frozenset({"()", "eval", "train", "parameters"})
 _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 """Items of a checkpoint that hold no tensors."""
@@ -45,6 +47,7 @@ _NAMES_DEVICES = (0, 4)
 _STEPPING = re.compile(r"(?i)optim")
 """What is saved of a training beside its network, by name."""
 _WRITING = ("save", "shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move")
+_TRAINING = ("train", "fit")
 _PROCESSES = re.compile(r"\b(?:init_process_group|DistributedDataParallel|set_device)\b")
 """How a file speaks of processes with a GPU each, which load to the one that saved."""
 _APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -79,25 +82,25 @@ class LoadWithoutMapLocation(Rule):
 
     ## When it stays silent
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
-    - The code runs only where an accelerator is available; where only a setting says so by its name, `if use_gpu:`,
-      it is an info.
+    - The code runs only where an accelerator is available.
     - safetensors and other libraries.
-    - The result is an array: `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler, a scaler or a
-      random number generator: numbers.
-    - Files that name CUDA, and never ask which accelerator there is, or stop where CUDA is missing, are written for
-      CUDA alone, and find their GPU again: who selects the rule is told. So is who does where the function moves
-      something to CUDA whatever happens, `net.cuda()`, unless the file speaks of processes with a GPU each; and in
-      files that build kernels for CUDA or import what needs it.
-    - It is one hint of a run, unless the rule is selected, where the file never asks which accelerator there is and no
-      device is at hand. Where the only process that there is goes on with a training that it has saved, with the
-      optimizer or the number of the epoch, who selects the rule is told.
-    - It is an info only in tests; where the result is a dataset; where the same function saved or copied the file
-      before, or reads it from memory, or has trained what it then loads; where the file saves from the CPU alone, or
-      what it saves to that path; where a script that names no device has saved it; for a whole network that stays where
-      it is put, if no device is at hand; for weights from a URL: what is published is nearly always saved from the CPU;
-      where an object keeps what is loaded as mere data; and where the file of code never speaks of a state dict, and
-      the result is not used as a network or a tensor: words and numbers are nowhere, and what NumPy reads as it comes,
-      `torch.load(file).numpy()`, was saved from the CPU.
+    - The result is an array, `torch.from_numpy(data[3:])`, or the state of a sampler, a scheduler, a scaler or a random
+      number generator: numbers.
+
+    It is one hint for a project, of the loads whose files may come from another machine. Who selects the rule is told
+    of all others, too:
+
+    - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers and prepared
+      data are nearly always on the CPU; weights from a URL, which are nearly always saved from there; a whole network
+      that stays where it is put, if no device is at hand
+    - the program has made the file itself: the function has saved, copied or trained it before, as has the object that
+      keeps its path, or reads it from memory; the file saves from the CPU alone; the only process that there is goes
+      on with a training that it has saved, with the optimizer or the number of the epoch
+    - the file names CUDA, and never asks which accelerator there is, or stops where CUDA is missing, or calls before
+      what raises without it; the function moves something to CUDA whatever happens, `net.cuda()`, unless the file
+      speaks of processes with a GPU each; the file builds kernels for CUDA or imports what needs it; only a setting
+      says by its name, `if use_gpu:`, that there is an accelerator
+    - tests
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -112,8 +115,8 @@ class LoadWithoutMapLocation(Rule):
     """
 
     code = "DVL604"
+    severity = Severity.INFO
     elsewhere = True
-    hints = False
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def judge(self, site: ApiCall) -> Reports:
@@ -134,16 +137,15 @@ class LoadWithoutMapLocation(Rule):
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
         stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)
-        at_hand, for_cuda = device_at_hand(self.source, site.node, site.scope), is_for_cuda(self.source)
-        device = "" if stays else at_hand
+        device = "" if stays else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
-        mild = site.purpose == "dataset" or site.function != LOAD or _from_here(self.source, site.node)
-        if not mild and not any("state_dict" in line for line in self.source.lines):
-            if FROM_NUMPY in used:
-                return
-            mild = not used & _USES
-        mild = mild or (not state and _keeps_data(self.source, site.node))
+        if FROM_NUMPY in used and "state_dict" not in self.source.text:
+            return
+        weights = state or used & _USES or any(map(_RESTORING.search, used))
+        weights = weights or (used & _MAPPED and "state_dict" in self.source.text)
+        weights = weights or _keeps_weights(self.source, site.node)
+        weights = weights and site.function == LOAD and not _from_here(self.source, site.node)
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
         whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
         whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
@@ -152,18 +154,16 @@ class LoadWithoutMapLocation(Rule):
         # a program for CUDA alone finds its GPU again, unless it saved from another one
         at_home = not site.scope.bound and _CUDA.search(self.source.text) is not None
         needs_cuda = has_chosen_cuda(self.source, site.scope) or (
-            at_home and (for_cuda or _needs_cuda(self.source, site.node))
+            at_home and (is_for_cuda(self.source) or site.scope.required or _needs_cuda(self.source, site.node))
         )
+        elsewhere = weights and not (whole or wanted or needs_cuda or edits.in_test(self.source, site.scope))
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
-            severity=Severity.INFO if mild or whole or wanted or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
-            asked=needs_cuda or _resumes(self.source, site.node),
-            # who chooses a device has one that the file need not name
-            design="" if at_hand or not for_cuda else OF_RULE.format(self.code),
+            asked=not elsewhere or _resumes(self.source, site.node),
         )
 
 
@@ -227,7 +227,7 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
     path = _written(_path_of(file))
-    if _saves_from_cpu(source, node, path):
+    if _has_trained(source, node, file) or _saves_from_cpu(source, node, path):
         return True
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
@@ -236,6 +236,14 @@ def _from_here(source: Source, node: ast.AST) -> bool:
         return path in _saved(next(holders, None) or around(source, node))
     first = _saved(around(source, node)).get(path)
     return first is not None and first < node.lineno
+
+
+def _has_trained(source: Source, node: ast.Call, file: ast.expr) -> bool:
+    """Whether the path is kept by an object that has trained before: ``trainer.fit(); load(trainer.best_path)``."""
+    holder = file.value if isinstance(file, ast.Attribute) else None
+    calls = (part for part in walk(around(source, node)) if isinstance(part, ast.Call) and part.lineno < node.lineno)
+    training = (receiver(call) for call in calls if holder is not None and method_of(call) in _TRAINING)
+    return any(ast.unparse(one) == ast.unparse(holder) for one in training if one is not None and holder is not None)
 
 
 def _saves_from_cpu(source: Source, node: ast.AST, path: str) -> bool:
@@ -284,15 +292,13 @@ def _resumes(source: Source, node: ast.AST) -> bool:
     return counted or any(_STEPPING.search(name) for name in _uses(source, node))
 
 
-def _keeps_data(source: Source, node: ast.AST) -> bool:
-    """Whether an object keeps what is loaded, and nowhere uses it as a network, as the state of one or as a mapping."""
+def _keeps_weights(source: Source, node: ast.AST) -> bool:
+    """Whether an object keeps what is loaded, and somewhere uses it as a network, as the state of one or a mapping."""
     whole = node
     for outer, _ in reversed(way_to(source, node)):
         whole = outer if receiver(outer) is whole else whole
-    targets = targets_of(statement_of(source, whole))
-    return bool(targets) and all(
-        target.startswith("self.") and not re.search(_HELD.format(re.escape(target)), source.text) for target in targets
-    )
+    held = [target for target in targets_of(statement_of(source, whole)) if target.startswith("self.")]
+    return any(re.search(_HELD.format(re.escape(target)), source.text) for target in held)
 
 
 @lru_cache(maxsize=8)
