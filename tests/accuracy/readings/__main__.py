@@ -112,7 +112,8 @@ def _told(path: str, entry: dict[str, object]) -> str:
     if entry.get("label"):
         lines.append(f"  at this place: {entry['label']}")
     for place in entry.get("related") or ():  # type: ignore[attr-defined]
-        lines.append(f"  line {place['location']['row']}: {place.get('label') or place.get('message')}")
+        other = Path(place["filename"]).name if Path(place["filename"]).name != Path(path).name else "line"
+        lines.append(f"  {other} {place['location']['row']}: {place.get('label') or place.get('message')}")
     if entry.get("help"):
         lines.append(f"  help: {entry['help']}")
     if entry.get("fix"):
