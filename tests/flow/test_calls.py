@@ -6,6 +6,8 @@ import ast
 
 import pytest
 
+from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
 from devlint.flow import analyze
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, script
 from tests.growth import QUADRATIC, Work, growth
@@ -358,3 +360,13 @@ def analysis_of(code: str) -> Work:
     text = script(code)
     tree = ast.parse(text)
     return lambda: list(analyze(tree, text))
+
+
+def test_where_an_unknown_argument_is_nobody_knows_after_the_call_either() -> None:
+    """Seen in mamba: two results of one function are together only if what it was given is."""
+    text = (
+        "import torch\n\ndef rise(x: torch.Tensor):\n    return x[:, None] - x[None], [x.sin()]\n\n"
+        "def f(store, other):\n    up, (wave,) = rise(store.read())\n    up + torch.ones(3)\n"
+        "    wave + torch.ones(3)\n    x = rise(other.read())[0]\n    return up + x.cpu()\n"
+    )
+    assert check_source(text, config=Config(rule_layers=(RuleLayer(("ALL",)),))) == []

@@ -10,7 +10,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.join import join
-from devlint.flow.domain.objects import Function
+from devlint.flow.domain.objects import Function, mapped
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
@@ -120,7 +120,21 @@ def outcome(frame: Frame, function: Function, call: Call, result: Value) -> Valu
     havoc.grown(frame, call, function.info, function.bound)
     if any(name.rpartition(".")[2] not in _PLAIN_DECORATORS for name in function.info.decorators):
         return UNKNOWN
-    return as_annotated(function.info) if isinstance(result, Unknown) else result
+    return as_annotated(function.info) if isinstance(result, Unknown) else _abroad(function.info, result)
+
+
+def _abroad(info: FunctionInfo, result: Value) -> Value:
+    """A result where the parameters mean nothing: what nobody knows to be passed has its identity in the callee alone."""
+    own = f"{info.qualname}:"
+
+    def change(value: Value) -> Value:
+        if isinstance(value, Opaque):
+            return UNKNOWN if value.key.startswith(own) else value
+        if isinstance(value, Tensor) and any(leaf.symbol.startswith(own) for leaf in value.device.leaves()):
+            return value.placed(device.UNKNOWN, ())
+        return mapped(value, change)
+
+    return change(result)
 
 
 def as_annotated(info: FunctionInfo) -> Value:
