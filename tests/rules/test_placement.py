@@ -721,3 +721,15 @@ def test_of_operands_that_nobody_knows_the_dimensions_are_not_known() -> None:
     )
     config = Config(rule_layers=(RuleLayer(("DVL601",)),))
     assert [f.code for f in check_source(text, config=config)] == ["DVL601"]
+
+
+def test_modules_of_other_frameworks_know_what_their_lists_hold() -> None:
+    """Seen in moshi: MLX takes the parameters of modules in a list."""
+    text = (
+        "import {} as nn\n\nclass Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.line = nn.Linear(3, 3)\n\nclass Whole(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.parts = []\n        for _ in range(3):\n"
+        "            self.parts.append(Part())\n\n    def forward(self, x):\n        return self.parts[0](x)\n"
+    )
+    assert [found.code for found in check_source(text.format("torch.nn"))] == ["DVL105"]
+    assert check_source(text.format("mlx.nn")) == []

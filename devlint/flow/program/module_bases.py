@@ -23,6 +23,9 @@ def is_plain(base: str) -> bool:
 def is_module_path(path: str, catalog: Catalog) -> bool:
     """Whether a class of that name is a module, as far as the name says so."""
     row = catalog.row(path)
+    if row is not None and row.result == "foreign":
+        # another framework's, as in MLX and Flax
+        return False
     return (
         (row is not None and row.is_a == "module")
         or path.endswith((".nn.Module", ".PreTrainedModel"))

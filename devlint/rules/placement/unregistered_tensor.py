@@ -127,17 +127,17 @@ class UnregisteredTensorAttribute(Rule):
         if site.kept:
             what = "is moved by hand"
         sure = site.value.many is True and len(leaves) == 1 and not site.kept
-        # where the file makes complex numbers, `Module.to(dtype)` would make a buffer of them real
+        # `Module.to(dtype)` would make a buffer of complex numbers real
         made = site.value.complex
-        mixed = made or (not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines)))
+        perhaps = made or (not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines)))
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
             node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
-            help=_MADE_REAL if mixed else _help(site, self._is_early(site.value.node)),
-            fix=None if mixed else self._fix(site),
+            help=_MADE_REAL if made else _help(site, self._is_early(site.value.node)),
+            fix=None if perhaps else self._fix(site),
             asked=made and (moved or site.kept),
         )
 

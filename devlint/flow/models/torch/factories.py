@@ -16,7 +16,7 @@ from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import DeviceValue, Tensor, TensorType, as_tensor, is_definite, named_place
 from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.models.data.datasets import SampleCode
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import device_queue
 from devlint.flow.transfer.defaults import default_place
 from devlint.immutable import replace
@@ -68,12 +68,18 @@ def make(
         many=many,
         rank=rank,
         grad="leaf" if is_literal(call.keywords.get("requires_grad"), True) else "",
-        complex=bool(data and data.complex),
+        complex=bool(data and data.complex) or any(map(_is_imaginary, nodes.given(call.node))),
         derived=bool(data and data.derived and not chosen),
         pinned=Step(call.node, "pinned here") if is_literal(call.keywords.get("pin_memory"), True) else None,
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
         origin=Origin(story, path, call.node) if fresh else Origin(story, before.factory, before.node),
     )
+
+
+def _is_imaginary(argument: ast.expr) -> bool:
+    """Whether an argument spells out imaginary numbers: ``1j``, ``[1.0, 2j]``."""
+    numbers = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else (argument,)
+    return any(isinstance(number, ast.Constant) and isinstance(number.value, complex) for number in numbers)
 
 
 def _is_sized(path: str) -> bool:

@@ -50,12 +50,13 @@ def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value],
     node, tensor = met
     given = call.keywords.get("generator")
     place = None if given is None else generator_place(given)
-    if given is None or place is None or not isinstance(tensor, Tensor):
+    spelled = call.keyword_nodes.get("generator")
+    if given is None or spelled is None or place is None or not isinstance(tensor, Tensor):
         return result
     made_at = given.node if isinstance(given, Stateful) else None
     origin = Origin(() if made_at is None else (Step(made_at, f"the generator is made on {place} here"),))
     generator = Tensor(place, many=True, certain=True, origin=origin)
-    operands = ((call.named()["generator"], generator, "generator"), (node, tensor, ""))
+    operands = ((spelled, generator, "generator"), (node, tensor, ""))
     clash = meet(frame, call.node, operator, OperationKind.GENERATOR, operands)
     return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
 

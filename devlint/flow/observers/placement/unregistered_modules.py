@@ -116,8 +116,11 @@ class UnregisteredModules(Observer):
         held = [value for _, value in attributes(state.heap, self_oid) if isinstance(value, Module)]
         registered = set(_below(held, state))
         cared_for = _cares(info)
+        constructor = info.method("__init__")
+        passed_on = frozenset() if constructor is None else _passed_on(constructor)
         for key, kept in mine:
-            if cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree):
+            handed_on = kept.name in _handed_on(info.index.tree) or kept.name in passed_on
+            if cared_for or kept.modules & registered or handed_on:
                 del self._known[key]
 
     def of(self, info: ClassInfo) -> frozenset[int]:
@@ -246,6 +249,20 @@ def _handed_on(tree: ast.Module) -> frozenset[str]:
     for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
             found.update(part.attr for given in nodes.given(node) for part in _held(given))
+    return frozenset(found)
+
+
+def _passed_on(constructor: FunctionInfo) -> frozenset[str]:
+    """The attributes of which a constructor hands single items on: ``for part in self.parts: chain.append(part)``."""
+    of_name: dict[str, set[str]] = {}
+    for loop in (node for node in constructor.nodes if isinstance(node, ast.For)):
+        for name in names.inside(loop.target):
+            of_name.setdefault(name, set()).update(filter(None, map(names.of_self, nodes.walk(loop.iter))))
+    found: set[str] = set()
+    for call in constructor.calls if of_name else ():
+        if names.dotted(call.func) not in _LOOKS:
+            given = (part.id for part in nodes.given(call) if isinstance(part, ast.Name))
+            found.update(attr for name in given for attr in of_name.get(name, ()))
     return frozenset(found)
 
 
