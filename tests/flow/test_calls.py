@@ -365,8 +365,15 @@ def analysis_of(code: str) -> Work:
 def test_where_an_unknown_argument_is_nobody_knows_after_the_call_either() -> None:
     """Seen in mamba: two results of one function are together only if what it was given is."""
     text = (
-        "import torch\nfrom stores import *\n\ndef rise(x: torch.Tensor):\n    return x[:, None] - x[None], [x.sin()]\n\n"
+        "import torch\nfrom stores import *\n\n"
+        "def rise(x: torch.Tensor):\n    return x[:, None] - x[None], [x.sin()]\n\n"
         "def f():\n    up, (wave,) = rise(kept)\n    up + torch.ones(3)\n"
         "    wave + torch.ones(3)\n"
     )
     assert check_source(text, config=Config(rule_layers=(RuleLayer(("ALL",)),))) == []
+
+
+def test_a_generator_may_come_in_a_dict() -> None:
+    """Seen in TabPFN."""
+    text = "import torch\n\nhow = {'device': 'cuda', 'generator': torch.Generator()}\nx = torch.randn(4, **how)\n"
+    assert [found.code for found in check_source(text)] == []

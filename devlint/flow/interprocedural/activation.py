@@ -124,7 +124,7 @@ def outcome(frame: Frame, function: Function, call: Call, result: Value) -> Valu
 
 
 def _abroad(info: FunctionInfo, result: Value) -> Value:
-    """A result where the parameters mean nothing: what nobody knows to be passed has its identity in the callee alone."""
+    """A result for the caller, to whom the parameters mean nothing: of what nobody knows only the callee has a name."""
     own = f"{info.qualname}:"
 
     def change(value: Value) -> Value:
