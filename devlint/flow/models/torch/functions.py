@@ -33,7 +33,10 @@ def function(frame: Frame, call: Call, path: str) -> Value:
     entry = torch_table.function(path)
     if entry is not None:
         result = tensor_methods.numbered(call, path, _result(frame, call, path, entry))
-        return _worked(frame, call, path, entry, result)
+        worked = _worked(frame, call, path, entry, result)
+        # what fills a parameter gives back the parameter itself
+        filled = call.argument(0, "tensor") if path.startswith("torch.nn.init.") and path.endswith("_") else None
+        return worked if filled is None else filled
     if path.rpartition(".")[2] in device_queue.BLOCKING:
         frame.component(DeviceQueue).wait(frame, call.node)
     if path.startswith(torch_arguments.KEEPING):
