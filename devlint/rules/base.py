@@ -64,7 +64,6 @@ class Rule:
     of the class: ``LossKeepsGraph`` is ``loss-keeps-graph``; ``sites`` are the kinds of sites that :meth:`judge` takes.
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
-    ``elsewhere`` says that it speaks of other machines than the code has run on, of which its author may not think.
     ``accelerated`` says that it speaks of what only happens once somebody has put a network on an accelerator.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     ``proof`` says what of a run speaks for or against what was inferred; None where no run can tell.
@@ -76,7 +75,6 @@ class Rule:
     fixes: ClassVar[tuple[Applicability, ...]] = ()
     default: ClassVar[bool] = True
     hints: ClassVar[bool] = True
-    elsewhere: ClassVar[bool] = False
     accelerated: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()

@@ -90,15 +90,10 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     name = source.filename
     if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
         return True
-    # a copy of other people's code is for them to mend; a notebook may be for the machine that it was written on
-    few = is_vendored(name) or (rule.elsewhere and _for_one_machine(source))
+    # a copy of other people's code is for them to mend
+    few = is_vendored(name)
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
     return severity < Severity.ERROR and (few or stays)
-
-
-def _for_one_machine(source: Source) -> bool:
-    """Whether a notebook never asks which accelerator there is."""
-    return is_notebook(source.filename) and "is_available" not in source.text and "accelerator" not in source.text
 
 
 def _stays_on_the_cpu(source: Source) -> bool:

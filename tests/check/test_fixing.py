@@ -29,7 +29,9 @@ GUESSED = f"import torch\n{GUESS}"
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> Result:
-    result = CliRunner().invoke(main, ["check", "--isolated", "--select", "ALL", *arguments], input=stdin)
+    result = CliRunner().invoke(
+        main, ["check", "--isolated", "--select", "ALL", "--fail-on", "info", *arguments], input=stdin
+    )
     assert "Traceback" not in result.output
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -237,7 +239,7 @@ def test_the_other_formats_tell_what_remains(tree) -> None:
     tree({"a.py": REDUNDANT + GUESS})
     (entry,) = json.loads(run("--fix", "--output-format", "json").stdout)
     assert (entry["code"], entry["location"]["row"], entry["fix"]["applicability"]) == ("DVL601", 9, "unsafe")
-    assert run("--fix", "--statistics").stdout == "1  warning  DVL601  hardcoded-cuda-call  in 1 file\n"
+    assert run("--fix", "--statistics").stdout == "1  info     DVL601  hardcoded-cuda-call  in 1 file\n"
 
 
 def test_from_python(tree) -> None:

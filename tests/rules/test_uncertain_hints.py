@@ -85,6 +85,7 @@ def test_copies_from_memory_that_is_not_pinned_are_for_those_who_ask_and_from_pi
     assert told(ASSEMBLED, RuleLayer(("DVL204",))) == [("DVL204", "info")]
 
 
+CHOSEN = "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
 NAMES_OF_TESTS = ("test_sum.py", "sum_test.py", "sum_tests.py", "conftest.py", "test/sums.py", "a/tests/sums.py")
 FURTHER_DOWN = ("tests/common/sums.py", "a/tests/b/c/sums.py", "/of/somebody/tests/sums.py")
 
@@ -107,19 +108,20 @@ def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
     ],
 )
 def test_what_only_costs_in_a_copy_of_other_peoples_code_is_for_those_who_ask(name: str) -> None:
-    costs = "import torch\n\ndef f(n):\n    return torch.ones(n).cuda()\n"
+    costs = f"import torch\n\n{CHOSEN}"
+    costs += "def f(n):\n    return torch.ones(n).cuda()\n"
+    assert told(costs, name="sums.py") == [("DVL601", "info")]
     assert told(costs, name=name) == []
-    assert told(costs, RuleLayer(("DVL6",)), name=name) == [("DVL601", "warning")]
+    assert told(costs, RuleLayer(("DVL601",)), name=name) == [("DVL601", "info")]
     # what raises raises there, too
     assert told(OF_A_TEST, name=name) == [("DVL102", "error")]
 
 
-def test_a_notebook_that_never_asks_is_for_the_machine_that_it_was_written_on() -> None:
-    cell = "import torch\n\ndef f(device):\n    return torch.rand(3, 3).cuda()\n"
-    assert [code for code, _ in told(cell)] == ["DVL601"]
-    assert check_source(notebook(cell), "sums.ipynb") == []
-    asking = check_source(notebook(cell, "print(torch.cuda.is_available())"), "sums.ipynb")
-    assert [(finding.code, str(finding.severity)) for finding in asking] == [("DVL601", "warning")]
+def test_hints_about_notebooks_are_for_those_who_ask() -> None:
+    cells = notebook(f"import torch\n{CHOSEN}", "def f():\n    return torch.rand(3, 3).cuda()\n")
+    assert check_source(cells, "sums.ipynb") == []
+    config = Config(rule_layers=(RuleLayer(("DVL601",)),))
+    assert [finding.code for finding in check_source(cells, "sums.ipynb", config)] == ["DVL601"]
 
 
 def test_hints_about_other_files_are_for_all() -> None:
@@ -130,7 +132,8 @@ def test_hints_about_other_files_are_for_all() -> None:
 @pytest.mark.parametrize("line", ["from torch.autograd import Function, gradcheck", "import pytest"])
 def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
     """Seen beside the CUDA kernels of Deformable-DETR: `ops/test.py`, which looks at their gradients."""
-    text = "import torch\n{}\n\ndef same(device):\n    x = torch.rand(3, 3).cuda()\n    return (x - x).max() < 1e-7\n"
+    text = "import torch\n{}\n\n" + CHOSEN
+    text += "def same():\n    x = torch.rand(3, 3).cuda()\n    return (x - x).max() < 1e-7\n"
     assert {code for code, _ in told(text.format(""))} == {"DVL601"}
     assert told(text.format(line)) == []
     assert told(text.format(line), RuleLayer(("DVL601",))) == [("DVL601", "info")]

@@ -41,7 +41,8 @@ CUDA_CHOOSERS = frozenset({"torch.cuda.set_device", CUDA_SCOPE})
 """What makes a GPU the current one by its number."""
 _LAZY = frozenset(
     f"torch.cuda.{name}"
-    for name in "manual_seed manual_seed_all is_initialized empty_cache seed seed_all device_count".split()
+    for name in """manual_seed manual_seed_all is_initialized empty_cache seed seed_all device_count memory_stats
+    memory_allocated max_memory_allocated memory_reserved max_memory_reserved""".split()
 )
 """What waits until CUDA is used, does nothing before, or asks NVML, which the variables do not bind for good."""
 

@@ -120,21 +120,17 @@ def outcome(frame: Frame, function: Function, call: Call, result: Value) -> Valu
     havoc.grown(frame, call, function.info, function.bound)
     if any(name.rpartition(".")[2] not in _PLAIN_DECORATORS for name in function.info.decorators):
         return UNKNOWN
-    return as_annotated(function.info) if isinstance(result, Unknown) else _abroad(function.info, result)
+    return as_annotated(function.info) if isinstance(result, Unknown) else _abroad(f"{function.info.qualname}:", result)
 
 
-def _abroad(info: FunctionInfo, result: Value) -> Value:
+def _abroad(own: str, value: Value) -> Value:
     """A result for the caller, to whom the parameters mean nothing: of what nobody knows only the callee has a name."""
-    own = f"{info.qualname}:"
-
-    def change(value: Value) -> Value:
-        if isinstance(value, Opaque):
-            return UNKNOWN if value.key.startswith(own) else value
-        if isinstance(value, Tensor) and any(leaf.symbol.startswith(own) for leaf in value.device.leaves()):
-            return value.placed(device.UNKNOWN, ())
-        return mapped(value, change)
-
-    return change(result)
+    if isinstance(value, Opaque):
+        return UNKNOWN if value.key.startswith(own) else value
+    if isinstance(value, Tensor):
+        named = any(leaf.symbol.startswith(own) for leaf in value.device.leaves())
+        return value.placed(device.UNKNOWN, ()) if named else value
+    return mapped(value, lambda held: _abroad(own, held))
 
 
 def as_annotated(info: FunctionInfo) -> Value:

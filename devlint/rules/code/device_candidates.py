@@ -13,7 +13,7 @@ from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import parameters
-from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of
+from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of, way_to
 from devlint.rules.code.control_flow import is_bound_at
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
@@ -25,7 +25,6 @@ _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 _OF_ANYTHING = r"(?i)(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*"
 _NOWHERE = r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z"
 """A default with which a function takes no accelerator."""
-_CUDA = re.compile(r"(?:[\w.]*\bdevice\()?f?(['\"])cuda\b[^'\"]*\1(?:, *[\w.]+)?\)?")
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
 _TAKES_ARRAYS = frozenset(f"torch.{name}" for name in ("from_numpy", "Tensor", "FloatTensor", "LongTensor"))
@@ -49,9 +48,18 @@ def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
 
 def _names_cuda(source: Source, node: ast.AST, text: str) -> bool:
     """Whether a device is CUDA wherever it is assigned, so that to name it instead of CUDA opens nothing."""
-    held = assigned(source.tree if "." in text else around(source, node)).get(text) or ()
-    held = held or assigned(source.tree).get(text) or ()
-    return bool(held) and all(_CUDA.fullmatch(ast.unparse(value)) for _, value in held)
+    classes = (outer for outer, _ in reversed(way_to(source, node)) if isinstance(outer, ast.ClassDef))
+    here = next(classes, source.tree) if "." in text else around(source, node)
+    held = assigned(here).get(text) or assigned(source.tree).get(text) or ()
+    return bool(held) and all(_is_cuda(value) for _, value in held)
+
+
+def _is_cuda(value: ast.AST | None) -> bool:
+    """Whether an expression spells CUDA out: `"cuda"`, `f"cuda:{rank}"`, `torch.device("cuda", rank)`."""
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func).rpartition(".")[2] == "device" and _is_cuda(next(iter(value.args), None))
+    text = value.values[0] if isinstance(value, ast.JoinedStr) and value.values else value
+    return isinstance(text, ast.Constant) and str(text.value).partition(":")[0] == "cuda"
 
 
 def _is_of_moved(text: str, function: ast.AST) -> bool:

@@ -6,9 +6,9 @@ import ast
 import re
 from functools import lru_cache
 
-from devlint.finding import OF_RULE
 from devlint.rules.base import Rule
-from devlint.rules.code.blocks import method_of
+from devlint.rules.code.blocks import around, assigned
+from devlint.rules.code.edits import in_test
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -16,8 +16,6 @@ from devlint.source.tree import Source
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
 _KERNELS = re.compile(r"\.cu[\"']|\bCUDAExtension\(")
 """The source of a kernel for CUDA, or what builds it."""
-_OF_TENSOR = re.compile(r"(?!self\.)\w+\.device")
-"""The device of an argument."""
 _PLACES = re.compile(r"cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\(|Trainer\b", re.IGNORECASE)
 """How code says that something may go elsewhere."""
 _STOPS = ("exit", "_exit", "quit", "skip")
@@ -42,14 +40,6 @@ def since(rule: Rule) -> str:
     return "" if rule.target_torch is not None else f" (torch {_SINCE[0]}.{_SINCE[1]})"
 
 
-def design(source: Source, code: str, device: str = "") -> str:
-    """The design to which a place that is for CUDA alone belongs, empty where it stands for itself.
-
-    It does where the rest of the file asks which accelerator there is, and a ``device`` is at hand instead.
-    """
-    return "" if device and _ASKS.search(source.text) else OF_RULE.format(code)
-
-
 def is_for_cuda(source: Source) -> bool:
     """Whether a file is for CUDA alone: it never asks which accelerator there is, or stops where CUDA is missing."""
     return not _ASKS.search(source.text) or _builds_kernels(source) or _insists_on_cuda(source.tree)
@@ -65,23 +55,20 @@ def has_chosen_cuda(source: Source, scope: Scope) -> bool:
     return scope.dedicated or _builds_kernels(source)
 
 
-def gains_little(source: Source, scope: Scope, device: str, better: bool = False) -> bool:
-    """Whether naming a ``device`` in the place of CUDA opens nothing: there is none, or all around it needs CUDA.
+def gains_little(source: Source, node: ast.AST, scope: Scope, device: str) -> bool:
+    """Whether naming a ``device`` in the place of CUDA opens nothing.
 
-    A device that somebody has chosen says more than that of an argument, which was moved to CUDA as everything in such
-    a file is; unless the file names it elsewhere, or the code is ``better`` for it anyway.
+    Nothing in the file shows that it may be another one, what is around it needs CUDA, or it is for CUDA alone, or for
+    tests, anyway.
     """
-    mere = not better and _OF_TENSOR.fullmatch(device) is not None and is_for_cuda(source)
-    return not device or (mere and device not in _named(source.tree)) or has_chosen_cuda(source, scope)
+    needed = scope.required or scope.bound or has_chosen_cuda(source, scope) or _insists_on_cuda(source.tree)
+    return needed or in_test(source, scope) or not _is_chosen(source, node, device)
 
 
-@lru_cache(maxsize=8)
-def _named(tree: ast.AST) -> frozenset[str]:
-    """The devices at which a file puts something, as it spells them: in ``.to(x.device)`` and ``device=x.device``."""
-    calls = [node for node in walk(tree) if isinstance(node, ast.Call)]
-    moved = (call.args[0] for call in calls if call.args and method_of(call) == "to")
-    told = (keyword.value for call in calls for keyword in call.keywords if keyword.arg == "device")
-    return frozenset(map(ast.unparse, (*moved, *told)))
+def _is_chosen(source: Source, node: ast.AST, device: str) -> bool:
+    """Whether the file shows a device to be what the machine has: ``"cuda" if cuda.is_available() else "cpu"``."""
+    held = assigned(around(source, node)).get(device) or assigned(source.tree).get(device) or ()
+    return any(_ASKS.search(ast.unparse(value)) is not None for _, value in held)
 
 
 def _builds_kernels(source: Source) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Kind
 from devlint.immutable import immutable
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import shown
 from devlint.sites.placement import ManagedMove
 
@@ -44,7 +47,7 @@ _MANAGERS = {
     "offloaded later": _Manager(
         "is offloaded afterwards",
         "all of it has to fit on the device for that moment, which offloading is to avoid",
-        "leave the move out: offloading starts from the CPU",
+        "move it only where it is not offloaded: offloading starts from the CPU",
     ),
     "Lightning": _Manager(
         "is in a hook of Lightning, whose trainer chooses the device",
@@ -126,4 +129,11 @@ class ManagedModelMoved(Rule):
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else severity,
             steps=(site.by,),
             help=manager.help,
+            asked=self._is_optional(site),
         )
+
+    def _is_optional(self, site: ManagedMove) -> bool:
+        """Whether the manager takes it over only under a condition, and the move stands outside of that."""
+        moved = {outer for outer, _ in way_to(self.source, site.node)}
+        managed = (outer for outer, inner in way_to(self.source, site.by.node) if isinstance(outer, ast.If))
+        return any(outer not in moved for outer in managed)

@@ -14,7 +14,7 @@ from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Sever
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, function_at, keyword_of, method_of, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import design, device_choice, gains_little, knows_others, since
+from devlint.rules.code.device_choice import device_choice, gains_little, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -62,17 +62,16 @@ class HardcodedCudaCall(Rule):
     - The receiver is known to be something else than a tensor or a module.
     - It moves only what is not on CUDA yet, `if not x.is_cuda: x = x.cuda()`, as kernels for CUDA alone ask for.
     - The move can be left out, as DVL201 or DVL303 says.
-    - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
-      `torch.cuda.set_device(rank)`: for those who select the rule, unless a device is at hand, and not if the project's
-      torch can be asked for no other accelerator; likewise of what a collective of `torch.distributed` is given, which
-      NCCL takes from CUDA alone, unless the file speaks of Gloo; and in tests; and of a module that is known to hold
-      nothing, such as a loss without weights: there the call does nothing, and can be left out.
-    - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
-      of the places for which a device is at hand one hint tells.
-    - Where no device is at hand but CUDA, it is for those who select the rule: a choice has to be made for the whole
-      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`, or
-      import what needs CUDA, such as `flash_attn`; and in files for CUDA alone where the device is that of an argument,
-      unless the copy can be left out besides.
+
+    It is one hint for a project, of the places where the file itself chooses what the machine has, `device = "cuda" if
+    torch.cuda.is_available() else "cpu"`, and the device is at hand: `.cuda()` defeats the choice. Who selects the rule
+    is told of all others, too: to choose a device is a change of the whole program.
+
+    So it is where CUDA is needed anyway: the file stops where it is not available, calls before what raises without it,
+    such as `torch.cuda.set_device(rank)`, builds kernels for it or imports what needs it, such as `flash_attn`; a
+    collective of `torch.distributed` is given the tensor, which NCCL takes from CUDA alone, unless the file speaks of
+    Gloo; the code asks `if x.is_cuda:` before; the module is known to hold nothing, so that the call can be left out;
+    and in tests.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -85,7 +84,7 @@ class HardcodedCudaCall(Rule):
     """
 
     code = "DVL601"
-    elsewhere = True
+    severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Transfer) -> Reports:
@@ -98,7 +97,7 @@ class HardcodedCudaCall(Rule):
         if _unless_there(way, site):
             # which kernels of CUDA alone ask for: they cannot read another device
             return
-        there = Severity.INFO if _is_there(site) else None
+        there = _is_there(site)
         where = site.value.device
         if there and (where.role is Role.PLACE or (where.role and _beside(way) == f"{where.text}.device")):
             # it follows its module, or was made beside the tensor that is asked about: there it stays
@@ -108,18 +107,18 @@ class HardcodedCudaCall(Rule):
         if any(keyword.arg == "map_location" for keyword in lambdas):
             told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
             # which takes the code to one, and the number of a GPU is none
-            yield Report(_bound_to_cuda(site, True), "CUDA only", there, help=told, asked=True)
+            yield Report(_bound_to_cuda(site, True), "CUDA only", help=told, asked=True)
         elif site.empty:
             message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
             # who has CUDA loses nothing by it, and a weight may be added some day
             help_ = "leave `.cuda()` out"
-            yield Report(message, "does nothing", Severity.INFO, help=help_, asked=True)
+            yield Report(message, "does nothing", help=help_, asked=True)
         else:
             yield from self._bound(site, way)
 
     def _bound(self, site: Transfer, way: Way) -> Reports:
         """That the call is bound to CUDA, if there is something better to say."""
-        there = Severity.INFO if _is_there(site) else None
+        there = _is_there(site)
         number = "" if site.target_node is None else ast.unparse(site.target_node)
         device = ""
         if not re.search(_NUMBER, number):
@@ -150,16 +149,12 @@ class HardcodedCudaCall(Rule):
         yield Report(
             message,
             label="CUDA only",
-            severity=Severity.INFO if site.scope.bound or edits.in_test(self.source, site.scope) else there,
             help=self._help(instead, number, made.function if made is not None and at_once else "")
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
-            # it works where it runs: who wants it everywhere asks for that, unless it saves a question besides
-            asked=bool(idle)
-            or (asking is None and _asks_where_it_is(way))
-            or gains_little(self.source, site.scope, instead, better=asking is not None),
+            # it works where it runs: who wants it everywhere asks for that
+            asked=bool(idle) or _asks_where_it_is(way) or gains_little(self.source, site.node, site.scope, instead),
             covers=("DVL203",) if at_once else (),
-            design=design(self.source, self.code, instead),
         )
 
     def _without_question(self, asking: ast.If, call: ast.AST, moved: Edit) -> Edit:

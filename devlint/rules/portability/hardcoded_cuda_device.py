@@ -9,7 +9,7 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import design, device_choice, gains_little, knows_others, since
+from devlint.rules.code.device_choice import device_choice, gains_little, knows_others, since
 from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available"
@@ -35,7 +35,6 @@ _MESSAGES = {
     "and does not cover other accelerators",
 }
 _ENTERED = frozenset({"handed", "option"})
-_MILD = _ENTERED | {"argument", "autocast", "autocast off", "default", "parameter", "rank"}
 _CUDA_ALONE = frozenset({"map_location", "set_default_device", "argument", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location", DEVICE, "variable"})
 _INSIDE = "say it inside the function, for the device of an argument: `with torch.autocast(x.device.type, ...)`"
@@ -76,27 +75,21 @@ class HardcodedCudaDevice(Rule):
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`; or what gets the tensor
       is given something of `torch.cuda` beside it: `group.broadcast(x, stream=torch.cuda.current_stream())`.
-    - A collective of `torch.distributed` is given the tensor, which NCCL takes from CUDA alone: an info for those who
-      select the rule, unless a device is at hand, or the file speaks of Gloo.
     - It is the default of a private function of which every call in the file gives the parameter.
     - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.
     - It is an option of a script whose names a configuration sets anew: `exec(open("configurator.py").read())`.
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
-    - It is an info for those who select the rule after a call that raises without CUDA, such as
-      `torch.cuda.set_device(rank)`, unless a device is at hand; for the device of one process of many,
-      `torch.device("cuda", rank)`; and as `device=` of a function of which nobody knows what it does with it.
-    - It is an info only in tests; where it overrides the CPU on purpose,
-      `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes the CPU; and where the function
-      asks further down whether CUDA is there.
-    - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
-      of the places for which a device is at hand one hint tells.
-    - As the default of an option of a command line, in a file that never asks which accelerator there is, and handed to
-      a function of the file that places something by it, it is an info for those who select the rule.
-    - Where no device is at hand but CUDA, it is for those who select the rule: a choice has to be made for the whole
-      program. So it is in files that build kernels for CUDA, `load("op", ["op.cu"])` of `torch.utils.cpp_extension`,
-      and in files for CUDA alone where the device is that of an argument.
+
+    It is one hint for a project, of the places where the file itself chooses what the machine has, `device = "cuda" if
+    torch.cuda.is_available() else "cpu"`, and the device is at hand: the literal defeats the choice. Who selects the
+    rule is told of all others, too: to choose a device is a change of the whole program.
+
+    So it is where CUDA is needed anyway: the file stops where it is not available, calls before what raises without it,
+    such as `torch.cuda.set_device(rank)`, builds kernels for it or imports what needs it, such as `flash_attn`; a
+    setting says by its name, `if use_gpu:`, that it is there; it is the default of an option, or `device=` of a
+    function of which nobody knows what it does with it; and in tests.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -110,7 +103,7 @@ class HardcodedCudaDevice(Rule):
     """
 
     code = "DVL602"
-    elsewhere = True
+    severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Literal) -> Reports:
@@ -124,8 +117,6 @@ class HardcodedCudaDevice(Rule):
         if site.role == "variable" and not site.scope.function and _is_option(self.source.tree):
             return
         device = device_instead_of_cuda(self.source, site.node, site.scope) if site.role in _REPLACED else ""
-        needed = site.scope.required or site.scope.bound or site.scope.guarded
-        mild = site.revised or site.role in _MILD or needed or edits.in_test(self.source, site.scope)
         replaced = device and self.source.segment(site.node).strip("rRuU\"'") == site.text
         # in a decorator, no device in use is known yet
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
@@ -133,12 +124,12 @@ class HardcodedCudaDevice(Rule):
         yield Report(
             self._message(site, bool(device) or knows_others(self)),
             label="CUDA only",
-            severity=Severity.INFO if mild else None,
             help=_INSIDE if decorates else self._help(site.role, device),
             fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
             # it works where it runs, or nobody knows what becomes of it: who wants it everywhere asks for that
-            asked=site.role in _ENTERED or site.scope.guarded or gains_little(self.source, site.scope, device),
-            design=design(self.source, self.code, device),
+            asked=site.role in _ENTERED
+            or site.scope.guarded
+            or gains_little(self.source, site.node, site.scope, device),
         )
 
     def _message(self, site: Literal, others: bool) -> str:

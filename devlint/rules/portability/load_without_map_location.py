@@ -116,7 +116,6 @@ class LoadWithoutMapLocation(Rule):
 
     code = "DVL604"
     severity = Severity.INFO
-    elsewhere = True
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def judge(self, site: ApiCall) -> Reports:

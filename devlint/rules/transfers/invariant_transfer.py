@@ -82,6 +82,8 @@ class InvariantTransferInLoop(Rule):
                 label="the same copy each time",
                 help="make the tensor once, before the loop",
                 fix=out_of_the_loop(self.source, site.scope.loop, site.node),
+                # beside a step, the copy of one number is nothing
+                asked=all(isinstance(value, ast.Constant) for value in getattr(site.node, "args", ())),
             )
         elif isinstance(site, Attribute):
             yield from _copied_by_a_module(site)

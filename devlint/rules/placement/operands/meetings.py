@@ -18,7 +18,7 @@ from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.syntax.names import of_self
 from devlint.immutable import immutable, replace
 from devlint.rules.code.blocks import keyword_of, receiver
-from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.base import Act, Operand, Scope, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
 
@@ -178,7 +178,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
             return None
         return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
-    # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
+    # who moves one to the CPU may hold an argument to be there, too, and so may a function that knows no devices
+    sent = any(step.act is Act.MOVED for step in stray.story)
+    aware = aware and not (sent and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
     return Meeting(stray, other, severity) if aware else None
 
 
