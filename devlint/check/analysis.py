@@ -124,7 +124,7 @@ def rule_findings(
     home = None if project is None else partial(project.home, source)
     # what happens in another file is for that one to say
     own = sites if home is None else (site for site in sites if home(site.node) is source)
-    found = verdicts(source, rules, own, config.target_torch, home, config.pinned_torch)
+    found = verdicts(source, rules, own, config.target_torch, home, config.latest_torch)
     return [finding for finding, _ in found]
 
 

@@ -62,9 +62,9 @@ class Config:
     root: str = ""
 
     @property
-    def pinned_torch(self) -> bool:
-        """Whether the project allows no torch that is later than the target."""
-        return self.torch_requirement is not None and self.torch_requirement.pinned
+    def latest_torch(self) -> tuple[int, int] | None:
+        """The youngest torch that the project allows, None where it leaves that open."""
+        return self.torch_requirement.latest if self.torch_requirement is not None else None
 
     @property
     def selectors(self) -> tuple[str, ...]:

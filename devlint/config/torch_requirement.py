@@ -47,13 +47,13 @@ _MOST_INCLUDED = 20
 class TorchRequirement:
     """The oldest torch that a declaration allows: the declaration as it stands there, and its file.
 
-    ``pinned`` says that it allows no later one.
+    ``latest`` is the youngest that it allows, None where it leaves that open.
     """
 
     release: Release
     text: str
     file: str
-    pinned: bool = False
+    latest: Release | None = None
 
 
 Known: TypeAlias = dict[tuple[str, str, bool], TorchRequirement | None]
@@ -125,8 +125,8 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]], release: Re
     except (OSError, ValueError, SyntaxError, RecursionError):
         return []
     found = ((release(text), text) for text in texts)
-    pins = re.compile(_PIN if release is oldest else "(?!)")
-    return [TorchRequirement(one, text.strip(), file, pins.search(text) is not None) for one, text in found if one]
+    upto = _youngest if release is oldest else lambda _: None
+    return [TorchRequirement(one, text.strip(), file, upto(text)) for one, text in found if one]
 
 
 # -- one declaration ---------------------------------------------------------------------------------------------------
@@ -157,8 +157,6 @@ _SAID = rf"{_TORCH}{_ALONE}"
 _ENVIRONMENT = r"(?i)\b(?:python|cuda|torchvision)\b[`*\s:=]*v?\d"
 """Beside its version stand others, of what it was run with."""
 _TOOLKIT = r"\b(?:(cudatoolkit|pytorch-cuda)\s*=*\s*(\d+\.\d+)|cu(\d+)(\d)\b)"
-_PIN = r"^[^>!~^|*]*[=<][^>!~^|*]*$|\.whl"
-"""The bounds of a requirement that allows no later release than the one that is known."""
 _BUILD = r"(?<=[\w*])=[\w.*]+"
 """The third part of ``pytorch=1.9.0=py3.8_cuda11.1``."""
 _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<patch>[\w.*+]*)"
@@ -167,14 +165,24 @@ _BOUND = r"(?P<operator>===?|~=|>=|<=|!=|[<>=~^]|)\s*v?(?P<major>\d+)(?:\.(?P<mi
 def oldest(declaration: str) -> Release | None:
     """The oldest torch that a requirement allows, as pip, Poetry or conda spell it; None if it is of something else,
     or leaves that open."""
+    return min((_oldest_of_all(way) for way in _ways(declaration)), default=None) or None
+
+
+def _youngest(declaration: str) -> Release | None:
+    """The youngest torch that it allows; None if it leaves that open."""
+    newest = [upto for way in _ways(declaration) if (upto := _youngest_of_all(way))]
+    return max(newest) if newest and len(newest) == len(_ways(declaration)) else None
+
+
+def _ways(declaration: str) -> list[str]:
+    """The bounds of torch in a requirement, several where it names alternatives."""
     declaration = re.split(r"\s#|;", declaration.strip(), maxsplit=1)[0].strip()
     if wheel := re.search(_WHEEL, declaration):
-        major, minor = wheel["version"].split(".")
-        return int(major), int(minor)
+        return [f"=={wheel['version']}"]
     match = re.fullmatch(_DECLARATION, declaration)
     if match is None or match["name"].lower() not in _NAMES or not match["bounds"]:
-        return None
-    return min((_oldest_of_all(way) for way in re.split(r"\|\|?", match["bounds"].strip("() "))), default=None) or None
+        return []
+    return re.split(r"\|\|?", match["bounds"].strip("() "))
 
 
 def _oldest_of_all(bounds: str) -> Release | tuple[()]:
@@ -182,14 +190,30 @@ def _oldest_of_all(bounds: str) -> Release | tuple[()]:
     least: list[Release] = []
     most: list[Release] = []
     for match in re.finditer(_BOUND, re.sub(_BUILD, "", bounds)):
-        release = int(match["major"]), int(match["minor"] or 0)
-        if match["operator"] == "<" and not match["patch"].strip(".0*"):
-            most += _before(*release)
-        elif match["operator"] in ("<", "<="):
-            most.append(release)
+        if match["operator"] in ("<", "<="):
+            most += _upto(match)
         elif match["operator"] != "!=":
-            least.append(release)
+            least.append(_release(match))
     return max(least) if least else min(most, default=())
+
+
+def _youngest_of_all(bounds: str) -> Release | tuple[()]:
+    """The youngest release that several bounds allow together; empty where they leave that open."""
+    bound = [upto for match in re.finditer(_BOUND, re.sub(_BUILD, "", bounds)) for upto in _upto(match)]
+    return min(bound, default=())
+
+
+def _release(match: re.Match[str]) -> Release:
+    return int(match["major"]), int(match["minor"] or 0)
+
+
+def _upto(match: re.Match[str]) -> list[Release]:
+    """The last minor release that one bound allows, none where it allows any."""
+    release, operator = _release(match), match["operator"]
+    if operator == "<" and not match["patch"].strip(".0*"):
+        return _before(*release)
+    within = match["minor"] is not None and (operator != "~=" or match["patch"])
+    return [release] if operator in ("<", "<=") or (within and operator in ("", "=", "==", "===", "~", "~=")) else []
 
 
 def _before(major: int, minor: int) -> list[Release]:

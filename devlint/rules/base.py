@@ -87,10 +87,15 @@ class Rule:
             taken = get_type_hints(cls.judge)["site"]
             cls.sites = get_args(taken) or (taken,)
 
-    def __init__(self, source: Source, target_torch: tuple[int, int] | None = None, pinned_torch: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        target_torch: tuple[int, int] | None = None,
+        latest_torch: tuple[int, int] | None = None,
+    ) -> None:
         self.source = source
         self.target_torch = target_torch
-        self.pinned_torch = pinned_torch
+        self.latest_torch = latest_torch
 
     def judge(self, site: Any) -> Reports:
         """The verdicts on a site of one of its ``sites``; none where nothing is wrong or too little is known."""

@@ -26,16 +26,16 @@ def verdicts(
     sites: Iterable[Site],
     target_torch: tuple[int, int] | None = None,
     home: Callable[[ast.AST], Source] | None = None,
-    pinned_torch: bool = False,
+    latest_torch: tuple[int, int] | None = None,
 ) -> list[tuple[Finding, Site]]:
     """What ``rules`` say of ``sites``, which lie in ``source``, and of which; each finding once.
 
-    ``home`` tells the file of a node that explains a finding, where that may be another one; with a ``pinned_torch``
-    the project allows none that is later than the target.
+    ``home`` tells the file of a node that explains a finding, where that may be another one; ``latest_torch`` is the
+    youngest torch that the project allows, if it says so.
     """
     listeners: dict[type[Site], list[Rule]] = {}
     for rule in rules:
-        judge = rule(source, target_torch, pinned_torch)
+        judge = rule(source, target_torch, latest_torch)
         for kind in rule.sites:
             listeners.setdefault(kind, []).append(judge)
     found: dict[tuple[object, ...], tuple[Finding, Site]] = {}

@@ -279,7 +279,7 @@ def test_what_a_subproject_says_counts_for_it(tmp_path: Path) -> None:
     )
     found = nearest(str(tmp_path / "driving/plugin"), {})
     assert found is not None
-    assert (found.release, found.pinned) == ((1, 12), True)
+    assert (found.release, found.latest) == ((1, 12), (1, 12))
     found = nearest(str(tmp_path), {})
     assert found is not None
     assert found.release == (2, 4)
@@ -291,7 +291,7 @@ def test_a_toolkit_counts_where_nothing_tells_of_torch_itself(tmp_path: Path) ->
     write(tmp_path, "net/environment.yml", "dependencies:\n  - pytorch\n  - cudatoolkit=10.1\n")
     found = nearest(str(tmp_path / "net"), {})
     assert found is not None
-    assert (found.release, found.pinned) == ((1, 8), False)
+    assert (found.release, found.latest) == ((1, 8), None)
     write(tmp_path, "README.md", "Tested with PyTorch 1.13.\n")
     found = nearest(str(tmp_path / "net"), {})
     assert found is not None
@@ -299,23 +299,27 @@ def test_a_toolkit_counts_where_nothing_tells_of_torch_itself(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("requirement", "pinned"),
+    ("requirement", "latest"),
     [
-        ("torch==2.0.0", True),
-        ("torch<=1.13", True),
-        ("torch<2", True),
-        (WHEEL, True),
-        ("torch>=2.0,<2.3", False),
-        ("torch~=2.0", False),
-        ("torch==2.*", False),
-        ("torch>=1.12", False),
+        ("torch==2.0.0", (2, 0)),
+        ("torch<=1.13", (1, 13)),
+        ("torch<2", (1, 13)),
+        (WHEEL, (1, 9)),
+        ("torch>=2.0,<2.3", (2, 2)),
+        ("torch>=2.0,<2.3.1", (2, 3)),
+        ("torch>=2.0,!=2.1,<=2.4", (2, 4)),
+        # seen in VAR
+        ("torch~=2.1.0", (2, 1)),
+        ("torch~=2.0", None),
+        ("torch==2.*", None),
+        ("torch>=1.12", None),
     ],
 )
-def test_what_allows_no_later_torch(tmp_path: Path, requirement: str, pinned: bool) -> None:
+def test_what_allows_no_later_torch(tmp_path: Path, requirement: str, latest: tuple[int, int] | None) -> None:
     write(tmp_path, "requirements.txt", requirement)
     found = nearest(str(tmp_path), {})
     assert found is not None
-    assert found.pinned is pinned
+    assert found.latest == latest
 
 
 @pytest.mark.parametrize(

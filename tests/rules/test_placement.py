@@ -701,12 +701,20 @@ def test_what_is_read_from_files_is_on_the_cpu(made: str) -> None:
     assert "DVL101" not in [f.code for f in check_source(text.format(f"({made}).to(device)"))]
 
 
-@pytest.mark.parametrize(("first", "codes"), [('"a portrait"', []), ("faces", ["DVL101"])])
-def test_what_is_given_a_text_moves_what_it_is_given_besides(first: str, codes: list[str]) -> None:
-    """Seen in PhotoMaker, a pipeline of another library."""
+@pytest.mark.parametrize(
+    ("loaded", "first", "codes"),
+    [
+        # seen in PhotoMaker: what is given a text makes tensors of it where they have to be
+        ("Net", '"a portrait"', []),
+        ("Net", "faces", ["DVL101"]),
+        # seen in Marigold
+        ("NormalsPipeline", "faces", []),
+    ],
+)
+def test_a_pipeline_moves_what_it_is_given(loaded: str, first: str, codes: list[str]) -> None:
     text = (
-        "import torch\nfrom pipelines import Pipeline\n\ndef f(arrays, device: torch.device):\n"
-        "    pipe = Pipeline.from_pretrained('large').to(device)\n"
+        f"import torch\nfrom pipelines import {loaded}\n\ndef f(arrays, device: torch.device):\n"
+        f"    pipe = {loaded}.from_pretrained('large').to(device)\n"
         "    faces = torch.stack([torch.from_numpy(face) for face in arrays])\n"
         f"    return pipe({first}, faces=faces)\n"
     )

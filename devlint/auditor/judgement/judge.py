@@ -54,7 +54,7 @@ def _judge(
     config = resolver.at((record.directory or os.getcwd()) if typed else os.path.dirname(source.filename))
     ignored = ignored_in(source.filename, config) if config.per_file_ignores and not typed else frozenset()
     rules = [rule for rule in selected(config) if rule.observed and rule.code not in ignored]
-    found = verdicts(source, rules, sites, config.target_torch, locator.home, config.pinned_torch)
+    found = verdicts(source, rules, sites, config.target_torch, locator.home, config.latest_torch)
     comments = suppressions(source.text, bool(found))
     kept = {id(finding) for finding in comments.apply(finding for finding, _ in found)}
     return [(graded([finding], config)[0], site) for finding, site in found if id(finding) in kept]

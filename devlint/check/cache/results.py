@@ -127,7 +127,7 @@ def _configured(config: Config) -> str:
     root = config.root if config.per_file_ignores else ""
     torch = (
         config.target_torch,
-        config.pinned_torch,
+        config.latest_torch,
         [(folder, sorted(names)) for folder, names in config.default_device],
     )
     return repr((config.rule_layers, config.per_file_ignores, root, config.severity, *torch))

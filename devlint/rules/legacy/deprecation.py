@@ -57,8 +57,8 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
     needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
     message = f"{what} is deprecated{since}: {row.note or advice}"
-    # where an installation in use may lack the new one, the old one is right, and in that of a pin nothing warns of it
-    early = rule.pinned_torch and row.deprecated is not None and (rule.target_torch or row.deprecated) < row.deprecated
+    # where an installation in use may lack the new one, the old one is right, and perhaps no allowed one warns of it
+    early = row.deprecated is not None and (rule.latest_torch or row.deprecated) < row.deprecated
     # what a project of its time was written with, of which only its releases say what they have given up
     other = not row.name.startswith("torch.")
     asked = other or early or (bool(row.replacement) and not rule.can_count_on(row.since))

@@ -88,8 +88,13 @@ class BlockingCopyFromPinned(Rule):
     observed = True
     proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
 
-    def __init__(self, source: Source, target_torch: tuple[int, int] | None = None, pinned_torch: bool = False) -> None:
-        super().__init__(source, target_torch, pinned_torch)
+    def __init__(
+        self,
+        source: Source,
+        target_torch: tuple[int, int] | None = None,
+        latest_torch: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(source, target_torch, latest_torch)
         self._told: set[ast.AST] = set()
         self._free: dict[ast.AST, ast.AST] = {}
         self._waiting: defaultdict[ast.AST, list[Transfer]] = defaultdict(list)

@@ -41,6 +41,8 @@ _LEADING_NAME = r"\w+"
 _LOADED_HOW = r"device_map|is_loaded_in|quantiz|hf_hook|offload"
 MANAGED = Field("managed", Managed)
 """Who places a module, or offloads what a library has loaded."""
+PIPELINE = "pipeline"
+"""What brings all that it is given to where its parts are."""
 _OFFLOADED = Field("offloaded", Device)
 """The CPU, where something has been offloaded; known of a branch only, it is unknown where the branches have met."""
 _RELEASED = Field("released", Device)
@@ -57,6 +59,8 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
     if isinstance(spread, Const) and spread.value in _SPREAD:
         kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
         return thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
+    if "Pipeline" in path.removesuffix(".from_pretrained").rpartition(".")[2]:
+        return thing(frame, call, Managed(PIPELINE, Step(call.node, "loaded here")))
     return UNKNOWN
 
 
@@ -153,7 +157,7 @@ def _manager(frame: Frame, receiver: Value) -> Managed | None:
         return MANAGED.of(frame.state.heap, receiver.oid)
     if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
-    if receiver.managed is not None:
+    if receiver.managed is not None and receiver.managed.kind != PIPELINE:
         return None if receiver.managed.kind == ACCELERATOR else receiver.managed
     offloaded = _OFFLOADED.of(frame.state.heap, receiver.key) == device.CPU
     return MANAGED.of(frame.state.heap, receiver.key) if offloaded else None

@@ -149,7 +149,8 @@ def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
 def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
     """Something unknown that was moved in place and is now called: a module."""
     place = DEVICE.of(frame.state.heap, called.key)
-    if place is None:
+    if place is None or called.managed is not None:
+        # what a library places, or a pipeline, brings what it is given there
         return None
     module = Module(identity(), text=called.text, has_state=True)
     frame.put(module, place, next(iter((ORIGIN.of(frame.state.heap, called.key) or NO_ORIGIN).story), None))

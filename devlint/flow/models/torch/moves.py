@@ -113,8 +113,9 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     place = site.target
     if place is None or isinstance(receiver, Instance):
         return UNKNOWN
-    if site.discarded and isinstance(receiver, Opaque) and not tensor.certain and site.plain:
-        # called for its effect, so it is no tensor: what it is stays there
+    whole = isinstance(receiver, Opaque) and (receiver.managed is not None or (site.discarded and site.plain))
+    if isinstance(receiver, Opaque) and whole and not tensor.certain:
+        # called for its effect, or known to a library, so it is no tensor: what it is stays there
         DEVICE.put(frame.state.heap, receiver.key, place)
         ORIGIN.put(frame.state.heap, receiver.key, Origin((Step(call.node, f"moved to {place} here", Act.MOVED),)))
         return receiver
