@@ -66,7 +66,7 @@ def test_nobody_knows_what_becomes_of_an_argument_of_another_library() -> None:
     ],
 )
 def test_who_stops_without_cuda_has_chosen(refusal: str, going_on: str) -> None:
-    text = HEAD + "import sys\n\ndef f(n, device: torch.device):\n    return torch.cuda.FloatTensor(n)\n\ndef main():\n"
+    text = HEAD + "import sys\n" + CHOSEN + "def f(n):\n    return torch.cuda.FloatTensor(n)\n\ndef main():\n"
     stops, goes = (text + textwrap.indent(way, "    ") + "\n" for way in (refusal, going_on))
     assert found(stops) == []
     assert [each.code for each in found(stops, None, (RuleLayer(("DVL702",)),))] == ["DVL702"]

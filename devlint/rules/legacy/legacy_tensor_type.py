@@ -12,7 +12,7 @@ from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal, way_to
 from devlint.rules.code.control_flow import builds_no_graph_at
 from devlint.rules.code.device_candidates import device_at_hand
-from devlint.rules.code.device_choice import is_for_cuda
+from devlint.rules.code.device_choice import gains_little
 from devlint.rules.code.imports import importing
 from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
@@ -125,7 +125,7 @@ class LegacyCudaTensorType(DeprecatedName):
             help=f"say what it is and where apart: {new}",
             fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
             # with no device at hand there is nothing to put in its place but a design of one's own
-            asked=not device or is_for_cuda(self.source),
+            asked=site.scope.guarded or gains_little(self.source, site.node, site.scope, device),
         )
 
     def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:

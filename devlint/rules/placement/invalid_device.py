@@ -117,7 +117,8 @@ class InvalidDeviceValue(Rule):
             severity=Severity.WARNING if site.problem in ("index", "range") else None,
             help=_HELP[site.problem],
             fix=self._fix(site),
-            asked=site.problem == "index" and is_for_cuda(self.source),
+            # where no accelerator is, as in most tests, all of these are what they are meant to be
+            asked=(site.problem == "index" and is_for_cuda(self.source)) or edits.in_test(self.source, site.scope),
         )
 
     def _fix(self, site: DeviceArgument) -> Fix | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.rules.base import Applicability, Report, Reports, Rule, proof
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
 from devlint.sites.devices import ApiCall
@@ -58,6 +58,7 @@ class CacheFlushInLoop(Rule):
     """
 
     code = "DVL404"
+    severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
     observed = True
     proof = proof.Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))

@@ -105,8 +105,8 @@ class ForwardFactoryWithoutDevice(Rule):
     ```
 
     ## When it stays silent
-    - It is a function, or a method of something else than a module, whose caller may have all on the CPU: who selects
-      the rule is told, with a warning where other tensors are placed by device there.
+    - It is anything but the `forward` of a module, and only the caller knows where the argument is, perhaps on the CPU:
+      who selects the rule is told, with a warning where other tensors are placed by device there.
     - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
       `.type_as(x)`.
@@ -164,7 +164,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 help=_advice(meeting, target),
                 fix=self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it
-                asked=not layer and meeting.other.device.role is Role.INPUT,
+                asked=not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT,
             )
 
     def _is_mask(self, made: ast.AST) -> bool:
