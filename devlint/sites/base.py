@@ -16,6 +16,7 @@ class Act(Enum):
 
     CREATED = "created"
     MOVED = "moved"
+    FETCHED = "copied to the host"
     OTHER = "other"
 
 

@@ -145,7 +145,7 @@ def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
     settled = frame.state.settled(place)
     step = Step(call.node, f"moved to {place} here", Act.MOVED)
     if settled.kind is Kind.CPU:
-        step = Step(call.node, "copied to the CPU here")
+        step = Step(call.node, "copied to the CPU here", Act.FETCHED)
     return tensor if tensor.device.same(place) else moved(tensor, place, step)
 
 

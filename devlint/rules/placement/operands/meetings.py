@@ -178,9 +178,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
             return None
         return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
-    # who moves one to the CPU may hold an argument to be there, too, and so may a function that knows no devices
-    sent = any(step.act is Act.MOVED for step in stray.story)
-    aware = aware and not (sent and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
+    # who copies one to the host may hold an argument to be there, too, and so may a function that knows no devices
+    fetched = any(step.act is Act.FETCHED for step in stray.story)
+    aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
     return Meeting(stray, other, severity) if aware else None
 
 
