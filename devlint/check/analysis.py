@@ -15,7 +15,7 @@ from devlint.check.project import models
 from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
-from devlint.finding import Finding, Span, told
+from devlint.finding import Finding, Severity, Span, told
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.rules.base import Rule
@@ -113,7 +113,9 @@ class Analyzer:
         unread = f"{PYTHON} cannot read this file, so nothing in it was checked; exclude it if that is intended"
         text = decode(code)
         comments = text if isinstance(text, str) else ""
-        return parse_errors([(failure.message, span)], unread, self.filename, self.config, comments)
+        # the program may run all the same, on a Python of its own
+        severity = Severity.INFO if failure.newer else Severity.ERROR
+        return parse_errors([(failure.message, span)], unread, self.filename, self.config, comments, severity)
 
 
 def rule_findings(

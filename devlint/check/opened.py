@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
-from devlint.finding import Finding, Span
+from devlint.finding import Finding, Severity, Span
 from devlint.immutable import immutable
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded
@@ -39,15 +39,19 @@ class Opened:
 
 
 def parse_errors(
-    failures: Sequence[tuple[str, Span]], help_text: str, filename: str, config: Config, text: str = ""
+    failures: Sequence[tuple[str, Span]],
+    help_text: str,
+    filename: str,
+    config: Config,
+    text: str = "",
+    severity: Severity = Severity.ERROR,
 ) -> list[Finding]:
     """DVL900 of code without a syntax tree, unless the configuration or a comment for all of ``text`` leaves it out."""
     rule = registry().get(PARSE_ERROR) if failures else None
     if rule is None or rule not in active_rules(filename, config):
         return []
     found = [
-        Finding(PARSE_ERROR, rule.name, rule.severity, message, filename, span, help=help_text)
-        for message, span in failures
+        Finding(PARSE_ERROR, rule.name, severity, message, filename, span, help=help_text) for message, span in failures
     ]
     if _is_of_another_library(text) and PARSE_ERROR not in asked(config):
         found = [replace(finding, asked=True) for finding in found]

@@ -17,11 +17,12 @@ NEWLINE = re.compile("\r\n|\r|\n")
 
 @immutable(frozen=True, slots=True)
 class ParseFailure:
-    """Why a file has no syntax tree, and where: row and column count from 1."""
+    """Why a file has no syntax tree, and where: row and column count from 1; a ``newer`` Python may know it."""
 
     message: str
     row: int
     column: int
+    newer: bool = False
 
 
 def split_lines(text: str) -> list[str]:

@@ -133,7 +133,7 @@ def tree_of(
     except SyntaxError as error:
         row = max(error.lineno or 1, 1)
         more = hint(text, row, error.msg) if hint is not None else ""
-        return ParseFailure(f"{error.msg}{more}", row, max(error.offset or 1, 1))
+        return ParseFailure(f"{error.msg}{more}", row, max(error.offset or 1, 1), newer=bool(more))
     except (RecursionError, MemoryError):
         return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
     except (ValueError, UnicodeError) as error:

@@ -63,7 +63,7 @@ def flush(script: Script, **fields: Any) -> Event:
 
 def test_memory_given_back_in_every_step(script: Script) -> None:
     finding = only(run(flush(script)))
-    assert (finding["code"], finding["severity"]) == ("DVL404", "warning")
+    assert (finding["code"], finding["severity"]) == ("DVL404", "info")
     assert finding["fix"]["applicability"] == "unsafe"
 
 

@@ -64,7 +64,7 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
 
 def test_tags_and_severities(tmp_path: Path) -> None:
     text = (
-        "import torch\n\ndevice = pick()\nx = torch.cuda.FloatTensor(3)\nprint(torch.cuda.is_available())\n\n"
+        "import torch\n\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'\nx = torch.cuda.FloatTensor(3)\n\n"
         "def f(sizes, device):\n    for n in sizes:\n        yield torch.Tensor(n, n).to(device)\n"
         "z = 1  # devlint: ignore[DVL101]\n"
     )

@@ -12,11 +12,11 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import Class, Instance, Module
 from devlint.flow.domain.tensors import Loader, Tensor
-from devlint.flow.domain.values import Value
+from devlint.flow.domain.values import Opaque, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
-from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself
+from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself, runs_given
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer import havoc
 from devlint.flow.transfer.constructor_devices import is_placed
@@ -35,8 +35,10 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         interpreter.class_heap(info)
     if info.is_module:
         module = Module(identity(), cls=info, text=info.name, has_state=has_state(info) is not False)
+        # what it is given, and runs, is a part of it, and may be anywhere
+        foreign = any(isinstance(given, (Opaque, Unknown)) for given in call.values()) and runs_given(info)
         known = has_state(info) is True and not (
-            interpreter.default_changed or moves_inputs(info) or places_itself(info)
+            interpreter.default_changed or foreign or moves_inputs(info) or places_itself(info)
         )
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
         frame.put(

@@ -93,6 +93,22 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
 
 
 @derived
+def runs_given(info: ClassInfo) -> bool:
+    """Whether the methods call what the constructor was given: a module of somebody else's, wherever that is."""
+    lineage = [*info.linearization()]
+    called = {
+        names.of_self(call.func) for known in lineage for method in known.methods.values() for call in method.calls
+    }
+    kept: set[str] = set()
+    for constructor in filter(None, (known.methods.get("__init__") for known in lineage)):
+        given = {parameter.arg for parameter in constructor.parameters}
+        for statement in constructor.of(ast.Assign):
+            if isinstance(statement.value, ast.Name) and statement.value.id in given:
+                kept.update(map(names.of_self, statement.targets))
+    return not (kept - {""}).isdisjoint(called)
+
+
+@derived
 def moves_inputs(info: ClassInfo) -> bool:
     """Whether ``forward`` places what it is given, or may do so: it moves more than tensors made by itself."""
     forward = info.method("forward")

@@ -28,6 +28,8 @@ class ParseError(Rule):
     ```
 
     ## When it stays silent
+    It is a hint where a newer Python than the one that devlint runs on may read the file: run devlint on that one.
+
     The file imports something, and never names torch: then it is for those who select the rule, since nothing in it was
     to be checked. Else never, unless it is ignored by name: `--select` of other rules does not switch it off. A file
     that is not meant to parse, such as a template, belongs under `exclude` or `per-file-ignores`; where it is a comment

@@ -86,6 +86,8 @@ class MoveBreaksLeaf(Rule):
             steps=() if site.gradient is None else (site.gradient,),
             help=told,
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
+            # what is meant for the host has been there before, unless somebody trains what is kept there
+            asked=site.target is not None and site.target.kind is Kind.CPU,
         )
 
 

@@ -76,8 +76,6 @@ class CacheFlushInLoop(Rule):
         yield Report(
             f"`{site.function}()` in every step {what}",
             label="called in every step",
-            # who writes it in every step may have run out of memory; what a run has seen is what it costs
-            severity=Severity.WARNING if site.measured is not None else None,
             help="drop the call, or make it once an epoch" if collects else "drop the call: freed memory is used again",
             fix=edits.fix_of(f"Remove `{site.function.rpartition('.')[2]}()`", removed),
         )
