@@ -178,8 +178,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
             return None
         return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
-    # who copies one to the host may hold an argument to be there, too, and so may a function that knows no devices
-    fetched = any(step.act is Act.FETCHED for step in stray.story)
+    # who copies a part of the module to the host holds the argument to be there, and so may who knows no devices
+    fetched = any(step.act is Act.FETCHED and _is_of_self(step.node) for step in stray.story)
     aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
     return Meeting(stray, other, severity) if aware else None
 
@@ -238,6 +238,13 @@ def _cpu(device: Device) -> int:
         # so it is when the loop begins, or in later rounds
         return max(_cpu(device.then), _cpu(device.other))
     return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))
+
+
+def _is_of_self(node: ast.AST) -> bool:
+    """Whether it is what methods make of an attribute of ``self``."""
+    while (inner := receiver(node)) is not None:
+        node = inner
+    return bool(of_self(node))
 
 
 def _attribute_of_self(node: ast.AST) -> str:
