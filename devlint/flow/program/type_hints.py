@@ -112,7 +112,7 @@ def hints(info: FunctionInfo) -> dict[str, str]:
     arguments = info.node.args
     others = {*_required_otherwise(info), *_put_together(info)}
     found = {name: "tensor" for name in (*_shown_tensors(info), *_inputs(info)) if name not in others}
-    found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
+    found.update(dict.fromkeys((name for name in _on_the_host(info.calls) if _is_one_thing(info, name)), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1]
         text = "" if first.annotation is None else names.code(first.annotation)
@@ -274,6 +274,14 @@ def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
             yield node.func.value.id
         elif names.dotted(node.func).startswith(("np.", "numpy.")):
             yield from (argument.id for argument in node.args if isinstance(argument, ast.Name))
+
+
+def _is_one_thing(info: FunctionInfo, name: str) -> bool:
+    """Whether a name is a parameter, or assigned once at most: in another branch it may stand for another thing."""
+    if any(parameter.arg == name for parameter in info.parameters):
+        return True
+    found = (node for node in info.nodes if names.is_name(node, name))
+    return sum(isinstance(getattr(node, "ctx", None), ast.Store) for node in found) <= 1
 
 
 def _is_read(info: FunctionInfo, name: str) -> bool:
