@@ -741,3 +741,26 @@ def test_modules_of_other_frameworks_know_what_their_lists_hold() -> None:
     )
     assert [found.code for found in check_source(text.format("torch.nn"))] == ["DVL105"]
     assert check_source(text.format("mlx.nn")) == []
+
+
+def test_a_batch_with_parts_of_its_own_may_move_in_place() -> None:
+    """Seen in inseq."""
+    text = (
+        "import torch\n\ndef f(batches, net: torch.nn.Module):\n    for batch in zip(batches[1:], batches):\n"
+        "        first = batch[0]\n        first.detach()\n        first.to(net.device)\n        {}\n"
+        "        net(first.shape, first)\n"
+    )
+    assert [f.code for f in check_source(text.format("pass")) if f.code == "DVL102"] == ["DVL102"]
+    assert [f.code for f in check_source(text.format("first.targets")) if f.code == "DVL102"] == []
+
+
+def test_the_batches_of_a_tensor_are_where_it_is() -> None:
+    """Seen in mammoth: the loader takes the rows of a tensor for its samples."""
+    text = (
+        "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n\nclass Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.part = nn.Linear(3, 2)\n\n"
+        "    def forward(self, x):\n        return self.part(x)\n\n    def fit(self, x: torch.Tensor):\n"
+        "        for batch in DataLoader({}, batch_size=64):\n            self.part(batch)\n"
+    )
+    assert [f.code for f in check_source(text.format("x - x.min()")) if f.code == "DVL101"] == []
+    assert [f.code for f in check_source(text.format("(x - x.min()).cpu()")) if f.code == "DVL101"] == ["DVL101"]

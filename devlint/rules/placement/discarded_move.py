@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind
+from devlint.flow.program.type_hints import objects
 from devlint.flow.syntax.names import inside
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
@@ -78,6 +79,9 @@ class DiscardedMove(Rule):
         there = site.target is not None and site.plain and site.target.same(site.value.device) is True
         kept = isinstance(site.value.node, ast.Attribute) and site.value.device.implied
         if not lasting or (there and not kept) or edits.measures(site.scope):
+            return
+        if isinstance(site.value.node, ast.Name) and site.value.node.id in objects(around(self.source, site.node)):
+            # a batch with parts of its own, which may well move in place
             return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
         quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")

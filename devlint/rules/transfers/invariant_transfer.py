@@ -114,8 +114,9 @@ class InvariantTransferInLoop(Rule):
             steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",
             fix=hoisting(self.source, site) or created_before(self.source, site),
-            # a comprehension may want as many tensors as it has rounds, which are few
-            asked=site.scope.loop is not None and not isinstance(site.scope.loop, _STATEMENTS),
+            # a comprehension may want as many tensors as it has rounds, which are few; one number is no load
+            asked=(site.scope.loop is not None and not isinstance(site.scope.loop, _STATEMENTS))
+            or site.value.many is False,
         )
 
 

@@ -17,8 +17,8 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import PARTIAL, Function, Instance, Module, Stateful
-from devlint.flow.domain.tensors import Batches, Loader, Tensor, tensor_away
-from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Unknown, Value, is_literal
+from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor, tensor_away
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, Unknown, Value, is_literal
 from devlint.flow.models.data.datasets import SampleCode, note_draw
 from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
@@ -193,6 +193,9 @@ def _dataset_device(dataset: Value | None) -> Device:
     if isinstance(dataset, Stateful) and dataset.tensors:
         places = _sample_places(dataset)
         return places[0] if places and all(place.same(places[0]) for place in places) else device.UNKNOWN
+    if isinstance(dataset, Tensor) or (isinstance(dataset, Opaque) and dataset.hint == "tensor"):
+        # of one tensor, the rows
+        return replace(as_tensor(dataset).device, implied=False)
     if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
         return device.UNKNOWN
     return device.CPU

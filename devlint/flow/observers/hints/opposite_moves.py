@@ -37,8 +37,8 @@ class OppositeMoves(Observer):
             if _paths(before, then, pair) != {(True, False)} or (False, True) not in _paths(before, other, pair):
                 continue
             first, second = pair
-            if all(_goes_on(loop, node, name) for name in pair):
-                place = next(_moved(node.body, first), node.test)
+            place, opposite = next(_moved(node.body, first), None), next(_moved(node.orelse, second), None)
+            if place is not None and opposite is not None and all(_goes_on(loop, node, name) for name in pair):
                 gone = replace(frame.operand(place, then.env[first]), text=first)
                 left = replace(frame.operand(place, then.env[second]), text=second)
                 frame.emit(Hint(place, scope_of(frame), HintKind.PARTED, left, gone))
