@@ -97,7 +97,7 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
     elif not contents:
-        _leave_out_dead_code(result)
+        _leave_out(result)
     result.findings = summarized(result.findings)
     if not show(options, config, result, contents, known) or result.errors or result.unfixed:
         return EXIT_FAILED
@@ -108,13 +108,15 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
 
 
-def _leave_out_dead_code(result: Result) -> None:
-    """Who has not selected a rule is not told of what it says of code that nothing uses."""
+def _leave_out(result: Result) -> None:
+    """Who has not selected a rule is not told of code that nothing uses, nor of a default that the project changes."""
     told = [finding for finding in result.findings if not finding.selected]
     if told:
         from devlint.check.filters.dead_code import dead
+        from devlint.check.filters.other_default import elsewhere
 
         gone = dead(told)
+        gone += [finding for finding in elsewhere(told) if finding not in gone]
         result.withheld += gone
         left_out = set(map(id, gone))
         result.findings = [finding for finding in result.findings if id(finding) not in left_out]

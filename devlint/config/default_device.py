@@ -12,7 +12,7 @@ Importers: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
 """Folders, each with the modules and packages in it that a script beside them imports which changes the default."""
 Known: TypeAlias = dict[str, frozenset[str]]
 """What was found in folders."""
-_CHANGES = re.compile(rb"\bset_default_(?:device|tensor_type)\((?![^)\n]*(?:\bcpu\b|\btorch\.(?!cuda)\w*Tensor\b))")
+CHANGES = re.compile(rb"\bset_default_(?:device|tensor_type)\((?![^)\n]*(?:\bcpu\b|\btorch\.(?!cuda)\w*Tensor\b))")
 _IMPORTS = re.compile(rb"^[ \t]*(?:from[ \t]+\.?(\w+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _SIGNS = ("readme", "license", "licence")
 """How the names of files begin that stand where a project begins, in lower case."""
@@ -62,7 +62,7 @@ def _imported(folder: str, names: list[str]) -> frozenset[str]:
                 data = content(os.path.join(folder, name))
             except (OSError, ValueError):
                 continue
-            if _CHANGES.search(data):
+            if CHANGES.search(data):
                 found.update(word for match in _IMPORTS.finditer(data) for word in _words(match))
     return frozenset(found)
 

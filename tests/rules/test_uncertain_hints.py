@@ -420,7 +420,10 @@ def test_one_element_that_is_copied_is_for_those_who_ask(size: str, told_to_all:
     ("body", "told_to_all"),
     [
         ("return tuple(torch.tensor([0, 1]).to(z) for _ in range(n))", []),
-        ("y = z\n        for _ in range(n):\n            y = y + torch.tensor([0, 1]).to(z)\n        return y", ["DVL202"]),
+        (
+            "y = z\n        for _ in range(n):\n            y = y + torch.tensor([0, 1]).to(z)\n        return y",
+            ["DVL202"],
+        ),
     ],
 )
 def test_a_comprehension_may_want_as_many_tensors_as_it_has_rounds(body: str, told_to_all: list[str]) -> None:

@@ -9,16 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from devlint.check.filters import project_files
 from devlint.finding import Finding, Severity
 from devlint.flow.catalog.concepts import INERT_DECORATORS
 from devlint.source.file_kinds import is_of_tests
 from devlint.source.files import held
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_BEGINS = frozenset({".git", ".hg", ".svn"})
-_SIGNS = ("readme", "license", "licence")
-"""How the names of files begin that stand where a project begins, in lower case."""
-_HIGHEST = 8
 _NAMING = (".py", ".ipynb", ".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".sh", ".md", ".rst")
 """The ends of the names of files by which something may be called."""
 _PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
@@ -52,9 +49,8 @@ _Key: TypeAlias = tuple[str, str]
 """A file, and the name of something that it defines."""
 _Modules: TypeAlias = dict[bytes, set[str]]
 """The files of each name of a module, or of a package that they are in."""
-_INSTALLED = ("node_modules", "venv", "env", "build", "dist")
-_MOST, _LARGEST = 4_000, 1_000_000
-"""So many files of so many bytes are searched; who knows what the others say."""
+_LARGEST = 1_000_000
+"""Files of so many bytes are searched; who knows what the others say."""
 
 
 def dead(findings: Sequence[Finding]) -> list[Finding]:
@@ -127,15 +123,14 @@ def _scope(finding: Finding) -> str:
 
 def _root(folder: str) -> str:
     """Where the project of an absolute folder begins; empty if nobody knows, or if others install it."""
-    for _ in range(_HIGHEST):
+    for _ in range(project_files.HIGHEST):
         try:
             names = os.listdir(folder)
         except OSError:
             return ""
         if any(_PUBLISHED.search(held(os.path.join(folder, name)) or b"") for name in _PACKAGES if name in names):
             return ""
-        signs = any(name.lower().startswith(_SIGNS) for name in names) and "__init__.py" not in names
-        if signs or not _BEGINS.isdisjoint(names):
+        if project_files.begins(names):
             return folder
         folder = os.path.dirname(folder)
     return ""
@@ -203,8 +198,8 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
     for path, name in names:
         definers.setdefault(name.encode(), set()).add(path)
     words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(definers)))
-    paths = [*_files(root)]
-    if len(paths) > _MOST:
+    paths = [*project_files.files(root, _NAMING)]
+    if len(paths) > project_files.MOST:
         return names
     # each with the file that it is where links are followed
     files = {path: os.path.realpath(path) for path in paths}
@@ -302,10 +297,3 @@ def _imports(data: bytes, path: str) -> bool:
     stem, folder = os.path.splitext(os.path.basename(path))[0], os.path.basename(os.path.dirname(path))
     name = folder if stem == "__init__" else stem
     return bool(re.search(rb"^\s*(?:from|import)\b.*\b%b\b" % re.escape(name.encode()), data, re.MULTILINE))
-
-
-def _files(root: str) -> Iterator[str]:
-    """The files of a project by which something may be called, but for hidden ones and what is installed in it."""
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _INSTALLED)
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(_NAMING))

@@ -245,6 +245,10 @@ class Engine(Interpreter):
             apart = self.component(UnregisteredModules).of(info)
             heap.update({k: device.UNKNOWN if k[0] in apart else place for k in state.heap if k[1] is DEVICE})
             heap.update(_taken_along(state.heap, oid, place))
+            parts = ((key, held) for key, held in state.heap.items() if isinstance(held, Tensor) and held.buffer)
+            given = {key: held for key, held in parts if key[0] != oid and key[0] not in apart}
+            # the parameters that it has given its parts move with these
+            heap.update({key: replace(held, device=place, origin=NO_ORIGIN) for key, held in given.items()})
         if info.is_open:
             # perhaps a module, whose attributes move with it: nothing is known of where they are
             heap.update({key: device.UNKNOWN for key in state.heap if key[1] is DEVICE})

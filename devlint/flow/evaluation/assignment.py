@@ -117,6 +117,9 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = named_device(frame, target.attr, value, node)
     value = _called(value, names.dotted(target))
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
+    if isinstance(base, Module) and isinstance(value, Tensor) and value.grad == "parameter":
+        # which moves with it, whoever assigns it
+        value = replace(value, buffer=True)
     if mine and frame.info is not None:
         value = _kept_by_module(frame, target, value, node)
     if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:

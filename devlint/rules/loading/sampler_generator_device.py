@@ -57,6 +57,7 @@ class SamplerGeneratorDevice(Rule):
     """
 
     code = "DVL304"
+    implied = True
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
 

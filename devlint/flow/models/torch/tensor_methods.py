@@ -219,7 +219,8 @@ def _collecting(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor
     """The result with what is known of its gradients."""
     if name in shapes.UNDIFFERENTIATED:
         return replace(result, grad="")
-    if tensor.grad == "parameter" and name in shapes.SELF_PERHAPS:
+    if tensor.grad == "parameter" and (name in shapes.SELF_PERHAPS or name.endswith("_")):
+        # what changes it in place gives back itself
         return replace(result, grad=tensor.grad, buffer=tensor.buffer)
     if name == "requires_grad_" and not tensor.grad:
         asked = call.argument(0, "requires_grad")

@@ -40,7 +40,10 @@ class RetainedGraphs(Observer):
             holder, kind, part = found
             if (holder, kind) not in meant:
                 meant[holder, kind] = (
-                    _is_fresh(node, holder, kind) or _is_trained(frame, holder) or _is_own_kind(frame, holder)
+                    _is_fresh(node, holder, kind)
+                    or _is_queue(rounds.inside, holder)
+                    or _is_trained(frame, holder)
+                    or _is_own_kind(frame, holder)
                 )
             if meant[holder, kind]:
                 continue
@@ -133,6 +136,12 @@ def _part(value: ast.expr, losses: dict[str, ast.AST]) -> ast.Name | None:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STILL:
         return _part(value.func.value, losses)
     return None
+
+
+def _is_queue(inside: list[ast.AST], holder: str) -> bool:
+    """Whether the rounds take out again what others have put in, as a pipeline of micro-batches does."""
+    taken = (f"{holder}.pop", f"{holder}.popleft")
+    return any(isinstance(node, ast.Call) and names.dotted(node.func) in taken for node in inside)
 
 
 def _is_fresh(loop: ast.For | ast.AsyncFor | ast.While, holder: str, kind: str) -> bool:

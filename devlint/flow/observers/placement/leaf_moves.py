@@ -143,7 +143,10 @@ class _Use:
 
     def _follow(self, frame: Frame, call: ast.Call) -> None:
         for node in frame.inside:
-            if isinstance(node, ast.Attribute) and names.dotted(node.value) == self.target:
+            if isinstance(node, ast.AugAssign) and names.dotted(node.target) == self.target:
+                # which torch refuses of a leaf
+                self.lost = True
+            elif isinstance(node, ast.Attribute) and names.dotted(node.value) == self.target:
                 self.lost = self.lost or node.attr == "retain_grad"
                 if node.attr == "grad" and isinstance(node.ctx, ast.Load):
                     self.gradient = self.gradient or Step(node, "its gradient is read here")

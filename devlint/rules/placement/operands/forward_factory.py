@@ -133,6 +133,7 @@ class ForwardFactoryWithoutDevice(Rule):
     code = "DVL103"
     hints = False
     accelerated = True
+    implied = True
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: Forward | Operation | Hint) -> Reports:

@@ -1,0 +1,35 @@
+"""Projects that change the default device somewhere: what is made without a device need not be on the CPU."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+
+from devlint.check.filters import project_files
+from devlint.config.default_device import CHANGES
+from devlint.finding import Finding
+from devlint.rules.registry import registry
+from devlint.source.file_kinds import is_of_tests
+from devlint.source.files import held
+
+
+def elsewhere(findings: Sequence[Finding]) -> list[Finding]:
+    """Those of a run's findings that rest on the default device being the CPU, in projects that change it."""
+    rules = registry()
+    found: list[Finding] = []
+    changes: dict[str, bool] = {}
+    for finding in findings:
+        if finding.code in rules and rules[finding.code].implied:
+            root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
+            if root not in changes:
+                changes[root] = bool(root) and _changes(root)
+            if changes[root]:
+                found.append(finding)
+    return found
+
+
+def _changes(root: str) -> bool:
+    """Whether a file of a project, but for its tests, changes the default device."""
+    paths = (path for path in project_files.files(root, (".py",)) if not is_of_tests(path))
+    return any(CHANGES.search(held(path) or b"") for path in itertools.islice(paths, project_files.MOST))

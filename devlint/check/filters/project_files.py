@@ -1,0 +1,40 @@
+"""The files of a project: where it begins, and what may run, name or configure something in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+BEGINS = frozenset({".git", ".hg", ".svn"})
+SIGNS = ("readme", "license", "licence")
+"""How the names of files begin that stand where a project begins, in lower case."""
+HIGHEST = 8
+MOST = 4_000
+"""So many files are searched; who knows what the others say."""
+_INSTALLED = ("node_modules", "venv", "env", "build", "dist")
+
+
+def begins(names: list[str]) -> bool:
+    """Whether a project begins in a folder that has files of these names."""
+    signs = any(name.lower().startswith(SIGNS) for name in names) and "__init__.py" not in names
+    return signs or not BEGINS.isdisjoint(names)
+
+
+def root(folder: str) -> str:
+    """Where the project of an absolute folder begins; empty if nobody knows."""
+    for _ in range(HIGHEST):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return ""
+        if begins(names):
+            return folder
+        folder = os.path.dirname(folder)
+    return ""
+
+
+def files(root: str, ends: tuple[str, ...]) -> Iterator[str]:
+    """The files of a project whose names end so, but for hidden ones and what is installed in it."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _INSTALLED)
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ends))
