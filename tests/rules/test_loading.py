@@ -158,17 +158,10 @@ def test_what_is_converted_on_the_host_may_leave_the_pinned_memory(converted: st
     assert copied("DataLoader(dataset, num_workers=2)", f"{converted}.to(device), x.to(device)") == ["info"]
 
 
-@pytest.mark.parametrize(
-    ("workers", "others", "expected"),
-    [("workers=2", "net.cuda()", ["info"]), ("workers=2", "net", []), ("workers", "net.cuda()", [])],
-)
-def test_a_loader_that_leaves_needs_workers_and_something_that_is_moved(
-    workers: str, others: str, expected: list[str]
-) -> None:
-    assert (
-        told(f"def f(net, data, {workers}):\n    {others}\n    return DataLoader(data, num_workers=workers)\n")
-        == expected
-    )
+def test_what_becomes_of_the_batches_of_a_loader_that_leaves_is_not_known() -> None:
+    """Seen in STCN, which pads and joins them before they are copied."""
+    text = "def f(net, data, workers=2):\n    net.cuda()\n    return DataLoader(data, num_workers=workers)\n"
+    assert told(text) == []
 
 
 @pytest.mark.parametrize(("waiting", "expected"), [("", []), (", non_blocking=True", ["info"])])

@@ -19,6 +19,8 @@ from devlint.torch_api.rows import Api, Kind, Topic
 
 _LONG = 60
 _YOUNG = (2, 0)
+_COMMON = (2, 2)
+"""What a project that says nothing of its torch is taken to have."""
 """What came with this torch, or later, an installation that is still in use may lack."""
 _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
@@ -61,7 +63,8 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     early = row.deprecated is not None and (rule.latest_torch or row.deprecated) < row.deprecated
     # what a project of its time was written with, of which only its releases say what they have given up
     other = not row.name.startswith("torch.") or edits.in_test(rule.source, site.scope)
-    asked = other or early or (bool(row.replacement) and not rule.can_count_on(row.since))
+    young = row.since > (_COMMON if rule.target_torch is None else rule.target_torch)
+    asked = other or early or (bool(row.replacement) and young)
     return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
 
 

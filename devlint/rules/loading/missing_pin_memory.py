@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import re
 from functools import lru_cache
 
 from devlint.device import Kind
@@ -30,7 +29,6 @@ _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
 """Methods that copy on the host, unless the tensor has the dtype already."""
-_MOVES = re.compile(r"\.(?:cuda|to)\(")
 
 
 class MissingPinMemory(Rule):
@@ -135,8 +133,7 @@ class MissingPinMemory(Rule):
         alone = self._workers(site) == 0 and site.measured is None
         released = site.released or any(move.non_blocking for move in moves)
         converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
-        seen = bool(moves) or bool(self._workers(site) and _MOVES.search(self.source.text))
-        told = released or (seen and not alone)
+        told = released or (bool(moves) and not alone)
         copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
@@ -147,7 +144,7 @@ class MissingPinMemory(Rule):
             steps=_copies(moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
-            # no evaluation waits for this
+            # no evaluation waits for this, and what nobody sees copied may be another tensor by then
             asked=converted or evaluated or not told,
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design

@@ -9,6 +9,7 @@ from devlint.device import Kind
 from devlint.flow.catalog.modules import DISTRIBUTED
 from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import around, function_at, given
+from devlint.rules.code.edits import in_test
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.source.syntax import walk
 
@@ -178,6 +179,7 @@ class DdpSetup(Rule):
                 "nothing makes the GPU of a process its current device: whatever names none uses GPU 0 in all of them",
                 node=site.named,
                 label="the current device stays GPU 0",
+                asked=in_test(self.source, site.scope),
                 severity=Severity.INFO if site.waits is None else Severity.WARNING,
                 steps=tuple(filter(None, (None if site.named is None else made, site.waits))),
                 help="call `torch.cuda.set_device(local_rank)` before the process group is used",

@@ -86,8 +86,9 @@ class MoveBreaksLeaf(Rule):
             steps=() if site.gradient is None else (site.gradient,),
             help=told,
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
-            # what is meant for the host has been there before, unless somebody trains what is kept there
-            asked=site.target is not None and site.target.kind is Kind.CPU,
+            # what is meant for the host has been there before; and the gradient of a leaf may be asked of autograd
+            asked=(site.target is not None and site.target.kind is Kind.CPU)
+            or not (parameter or site.gradient is not None),
         )
 
 

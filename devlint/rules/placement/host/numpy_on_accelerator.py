@@ -93,6 +93,7 @@ class NumpyOnAccelerator(Rule):
         reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
         # whoever names no device gets an array
         default = left_to_default(operand.device.text, site.node, function_at(self.source, site.node))
+        forward = site.scope.module and site.scope.function == "forward"
         consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
             f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",
@@ -100,9 +101,9 @@ class NumpyOnAccelerator(Rule):
             severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
-            # what is no network and reads the host's memory asks its caller for a tensor of the host; what somebody
+            # but for a network, what reads the host's memory asks its caller for a tensor of the host; what somebody
             # else's network returns may be an array
-            asked=(not site.scope.module and not any(_is_moved(operand) for operand, _ in away))
+            asked=not (forward or any(_is_moved(operand) for operand, _ in away))
             or not any(operand.device.known for operand, _ in away),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )

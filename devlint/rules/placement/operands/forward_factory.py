@@ -149,6 +149,11 @@ class ForwardFactoryWithoutDevice(Rule):
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
             target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
+            if target and _is_list(around(self.source, site.node), target.removesuffix(".device")):
+                # of what is taken from a list, only the part has a device
+                target = f"{meeting.other.node.id}.device" if isinstance(meeting.other.node, ast.Name) else ""
+                whole = target.removesuffix(".device")
+                target = "" if _is_list(around(self.source, site.node), whole) else target
             stands = target and stands_at(self.source, target, meeting.creation)
             target = as_written(self.source, target if stands else "")
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
@@ -222,6 +227,17 @@ class ForwardFactoryWithoutDevice(Rule):
             stands = told and stands_at(self.source, target, node)
             edits.append(with_arguments(self.source, node, device=target) if stands else None)
         return fix_of(f"Add `device={target}`", *edits)
+
+
+def _is_list(function: ast.AST, name: str) -> bool:
+    """Whether a function uses a name as that of a list: it takes the last of it, or appends to it."""
+    for node in walk(function):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == name:
+            if isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub):
+                return True
+        elif isinstance(node, ast.Call) and method_of(node) == "append" and ast.unparse(receiver(node) or node) == name:
+            return True
+    return False
 
 
 @lru_cache(maxsize=8)
