@@ -81,7 +81,7 @@ def _draw(options: argparse.Namespace) -> None:
             folder = Path(scratch).resolve() / repository.name.replace("/", "+")
             unpack(repository, options.mirror, folder, READ)
             found = list(_found(repository.name, folder))
-            lines = sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py"))
+            lines = sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py") if file.is_file())
             subjects.append(Subject(repository.name, repository.commit, lines, len(found)))
             candidates += found
     drawn = draw(candidates, NUMBER, options.seed)
