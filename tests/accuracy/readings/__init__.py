@@ -1,9 +1,11 @@
 """Readings by strangers: two people who know neither devlint's rules nor its authors judge findings as maintainers.
 
 The protocol. The commit of devlint is frozen. At least 14 repositories that are named nowhere in the project are chosen
-before anything is run. `devlint check` runs on each without arguments, so that a project's own configuration holds. 150
-findings are drawn with a fixed seed: by severity and rule in turn, and within these by repository in turn. Two readers
-judge each finding in its code, each alone; a long sheet may be split among several pairs:
+before anything is run; from the ninth round on such as have a commit of the last three years, since only where somebody
+keeps a repository up can anybody merge something. `devlint check` runs on each without arguments, so that a project's
+own configuration holds. 150 findings are drawn with a fixed seed: by severity and rule in turn, and within these by
+repository in turn. Two readers judge each finding in its code, each alone; a long sheet may be split among several
+pairs:
 
 right      the message is true, and the maintainers would take the advice
 debatable  it is true, or nearly so, and a maintainer would shrug
