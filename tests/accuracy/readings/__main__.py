@@ -133,9 +133,10 @@ def _figures(done: list[Round]) -> Figures:
         f"wrong; of hints {hints.right:.0%}, {hints.debatable:.0%} and {hints.wrong:.0%}. The median repository has "
         f"{last.density:.1f} findings per 1,000 lines. Right means: true, and the maintainers would take the advice. "
         "Where the readers differ it counts as debatable. Groups of a rule and a severity count by how often they "
-        "were found.\n\nFrom the ninth round on, repositories are such as have a commit of the last three years: only where "
-        "somebody keeps one up can anybody merge something. The protocol is in `tests/accuracy/readings/__init__.py`, with each round's repositories, "
-        "commits, seed and verdicts beside it. The first figures of each round stand, and no repository is read twice."
+        "were found.\n\nFrom the ninth round on, repositories are such as have a commit of the last three years: only "
+        "where somebody keeps one up can anybody merge something. The protocol is in "
+        "`tests/accuracy/readings/__init__.py`, with each round's repositories, commits, seed and verdicts beside it. "
+        "The first figures of each round stand, and no repository is read twice."
     )
     return Figures(
         "Findings in code nobody had seen, read by strangers",
