@@ -88,7 +88,7 @@ class MoveBreaksLeaf(Rule):
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
             # what is meant for the host has been there before; and the gradient of a leaf may be asked of autograd
             asked=(site.target is not None and site.target.kind is Kind.CPU)
-            or not (parameter or site.gradient is not None),
+            or ((not parameter or site.target is None) and site.gradient is None),
         )
 
 

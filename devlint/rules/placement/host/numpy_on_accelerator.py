@@ -101,8 +101,8 @@ class NumpyOnAccelerator(Rule):
             severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
-            # but for a network, what reads the host's memory asks its caller for a tensor of the host; what somebody
-            # else's network returns may be an array
+            # but for the forward of a network, what reads the host's memory is called with all of it on the host; what
+            # somebody else's network returns may be an array
             asked=not (forward or any(_is_moved(operand) for operand, _ in away))
             or not any(operand.device.known for operand, _ in away),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
@@ -117,8 +117,9 @@ class NumpyOnAccelerator(Rule):
 
 
 def _is_moved(operand: Operand) -> bool:
-    """Whether a tensor may be on an accelerator otherwise than by being where a caller keeps it."""
-    return any(leaf.role is not Role.INPUT and leaf.accelerates() is not False for leaf in operand.device.leaves())
+    """Whether a tensor may be on an accelerator otherwise than by being where a caller keeps it, or its module."""
+    leaves = operand.device.leaves()
+    return any(leaf.role in (None, Role.DEVICE) and leaf.accelerates() is not False for leaf in leaves)
 
 
 def _is_given(operand: Operand) -> bool:

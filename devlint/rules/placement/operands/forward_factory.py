@@ -64,6 +64,8 @@ _WORDS = {
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
+_UNWRITTEN = "torch.empty"
+"""Memory that nothing has been written to: something else is to take its place."""
 _WRITTEN_AT = ("the result is written at", "is written at", "each write copies the index to the CPU")
 """The same of a new tensor that is written through an index."""
 
@@ -169,8 +171,10 @@ class ForwardFactoryWithoutDevice(Rule):
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
                 help=_advice(meeting, target),
                 fix=self._fix(meeting, target),
-                # what else a function places shows what it can do, and not who calls it
-                asked=not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT,
+                # what else a function places shows what it can do, and not who calls it with what
+                asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
+                or self._stands_in(meeting.creation)
+                or meeting.stray.factory == _UNWRITTEN,
             )
 
     def _is_mask(self, made: ast.AST) -> bool:
@@ -195,6 +199,14 @@ class ForwardFactoryWithoutDevice(Rule):
             return True
         values = stray.factory in FROM_VALUES or not takes_device(stray.factory)
         return values and holds(site.scope.loop or here, made)
+
+    def _stands_in(self, made: ast.AST) -> bool:
+        """Whether a tensor is made of an argument that is none."""
+        targets = set(targets_of(statement_of(self.source, made)))
+        tests = (outer.test for outer, inner in way_to(self.source, made) if isinstance(outer, ast.If))
+        asked = [part for test in tests for part in walk(test) if isinstance(part, ast.Call)]
+        asked = [call for call in asked if ast.unparse(call.func) in ("isinstance", "torch.is_tensor") and call.args]
+        return any(ast.unparse(call.args[0]) in targets for call in asked)
 
     def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
         """Whether a tensor is where a batch of a loop is, which a loader of the caller's leaves on the CPU."""
