@@ -377,3 +377,15 @@ def test_a_generator_may_come_in_a_dict() -> None:
     """Seen in TabPFN."""
     text = "import torch\n\nhow = {'device': 'cuda', 'generator': torch.Generator()}\nx = torch.randn(4, **how)\n"
     assert [found.code for found in check_source(text)] == []
+
+
+def test_a_method_that_no_tensor_has_may_wait_for_the_device() -> None:
+    """Seen in index-tts: a network that generates reads each token."""
+    text = (
+        "import time\nimport torch\n\nclass Voice:\n    def __init__(self, net, device):\n"
+        "        self.net = net.to(device)\n\n    def speak(self, x: torch.Tensor):\n        x = x.cuda()\n"
+        "        begun = time.perf_counter()\n        y = (1 - torch.sum(x)) * x\n        {}\n"
+        "        return time.perf_counter() - begun, y\n"
+    )
+    assert [found.code for found in check_source(text.format("y.sin()"))] == ["DVL402"]
+    assert [found.code for found in check_source(text.format("y = self.net.generate(y)"))] == []

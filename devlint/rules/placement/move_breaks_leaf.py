@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import Kind
+from devlint.device import Kind, Role
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
@@ -88,7 +88,9 @@ class MoveBreaksLeaf(Rule):
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
             # what is meant for the host has been there before; and the gradient of a leaf may be asked of autograd
             asked=(site.target is not None and site.target.kind is Kind.CPU)
-            or ((not parameter or site.target is None) and site.gradient is None),
+            or ((not parameter or site.target is None) and site.gradient is None)
+            # a registered parameter is where its module is, and torch lets no plain tensor take its place
+            or (parameter and site.value.device.role is Role.PLACE),
         )
 
 

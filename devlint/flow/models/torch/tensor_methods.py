@@ -19,6 +19,7 @@ from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value, i
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
 from devlint.flow.transfer import api_use, memory
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.immutable import replace
@@ -58,6 +59,8 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
         api_use.device(frame, call.named()["device"], "device", call.keywords["device"], call)
     api_use.name(frame, node, f"torch.Tensor.{name}", call.node)
     if entry is None:
+        # no tensor has it: somebody else's method, which may wait for the device
+        frame.component(DeviceQueue).unseen(frame, call.node)
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):
         return _no_tensor(frame, call, receiver, node)
