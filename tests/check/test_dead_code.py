@@ -157,6 +157,8 @@ def small():
         # another file's own function of that name is another one
         ("import net\nbuild = net.build\n\n\ndef small():\n    pass\n\n\nsmall()\nnet.Net().restore(path)\n", [7, 12]),
         ("def build():\n    pass\n\n\ndef small():\n    pass\n\n\nsmall(build())\n", []),
+        # seen in CLAP: what is commented out names nothing
+        ("from net import Net\nnet.restore(path)\n# small()\n", [7]),
         # an architecture that is looked up in a library is none of the project's
         ("import torchvision.models as models\nmodels.__dict__[arch]()\n", []),
         ("import net\nnet.__dict__[arch]()\n", [7, 12]),

@@ -49,6 +49,8 @@ _Key: TypeAlias = tuple[str, str]
 """A file, and the name of something that it defines."""
 _Modules: TypeAlias = dict[bytes, set[str]]
 """The files of each name of a module, or of a package that they are in."""
+_COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
+"""What is commented out names nothing; a shebang, or a line of a shell script, neither."""
 _LARGEST = 1_000_000
 """Files of so many bytes are searched; who knows what the others say."""
 
@@ -177,7 +179,7 @@ def _module(path: str) -> _Module:
             for each in methods:
                 own = not (_registered(each) or _registered(node) or node.keywords or _HOOKS.fullmatch(each.name))
                 found[f"{node.name}.{each.name}"] = _defined(each, own)
-    shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), data)
+    shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), _COMMENT.sub(b"", data))
     return _Module(found, shown.splitlines())
 
 
@@ -214,7 +216,7 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
         if len(data) > _LARGEST or inside is None:
             return names
         looked_in |= inside
-        for word in set(words.findall(data)):
+        for word in set(words.findall(_COMMENT.sub(b"", data) if path.endswith(".py") else data)):
             others = definers[word] - {here}
             if others and re.search(rb"^(?:async )?(?:def|class) %b\b" % word, data, re.MULTILINE):
                 # it means its own, unless it takes another one as well
