@@ -187,7 +187,8 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     registered = target.attr in names_registered or ANY in names_registered
     if registered or mutations.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
-    if frame.info.name != "__init__" or value.origin.attribute is not None:
+    if frame.info.name != "__init__":
         return value
+    # what was computed of another attribute is one of its own
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
     return replace(value, origin=replace(value.origin, attribute=step, attribute_of=(frame.owner.key, target.attr)))
