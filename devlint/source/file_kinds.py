@@ -25,6 +25,7 @@ PATTERNS = {
     ),
 }  # fmt: skip
 """What each kind of files is called, as patterns of git's ignore files; what a run logs, or is put aside, is a copy."""
+_EXAMPLES = frozenset(pattern.rstrip("/") for pattern in PATTERNS["examples"])
 _VENDORED = frozenset(pattern.rstrip("/") for pattern in PATTERNS["vendored"])
 
 
@@ -47,6 +48,11 @@ def is_of_tests(filename: str, text: str = "") -> bool:
 def is_vendored(filename: str) -> bool:
     """Whether a file is a copy that a project keeps, of other people's code or of what its own once was."""
     return any(folder.lower() in _VENDORED for folder in _folders(filename))
+
+
+def is_example(filename: str) -> bool:
+    """Whether a file shows how something is used."""
+    return not _EXAMPLES.isdisjoint(_folders(filename))
 
 
 def is_notebook(filename: str) -> bool:

@@ -141,7 +141,7 @@ def told(code: str) -> list[str]:
 
 
 def copied(loader: str, copy: str) -> list[str]:
-    loop = f"    for x in {loader}:\n        model({copy})\n"
+    loop = f"    for x in {loader}:\n        model({copy}).backward()\n"
     return told(f"def f(dataset, model, device):\n{loop}")
 
 
@@ -156,6 +156,18 @@ def test_without_workers_only_copies_that_do_not_wait_are_worth_a_word() -> None
 def test_what_is_converted_on_the_host_may_leave_the_pinned_memory(converted: str) -> None:
     assert copied("DataLoader(dataset, num_workers=2)", f"{converted}.to(device)") == []
     assert copied("DataLoader(dataset, num_workers=2)", f"{converted}.to(device), x.to(device)") == ["info"]
+
+
+def test_examples_and_what_trains_nothing_have_little_to_copy() -> None:
+    """Seen in torchopt and pytorch-ood, and in scripts that look once at a data set."""
+    text = (
+        "from torch.utils.data import DataLoader\n\ndef f(data, model, device):\n"
+        "    for x in DataLoader(data, num_workers=2):\n        model(x.to(device)){}\n"
+    )
+    trains = text.format(".backward()")
+    assert [one.code for one in check_source(trains, "net/train.py")] == ["DVL301"]
+    for name, code in (("examples/train.py", trains), ("net/train.py", text.format(""))):
+        assert check_source(code, name) == []
 
 
 def test_what_becomes_of_the_batches_of_a_loader_that_leaves_is_not_known() -> None:

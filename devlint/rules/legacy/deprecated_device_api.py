@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.finding import Applicability
+from devlint.finding import Applicability, Severity
 from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.torch_api.rows import Topic
 
@@ -58,5 +58,6 @@ class DeprecatedDeviceApi(DeprecatedName):
     """
 
     code = "DVL703"
+    severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     topic = Topic.DEVICE_API

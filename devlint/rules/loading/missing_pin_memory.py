@@ -22,6 +22,7 @@ from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
+from devlint.source.file_kinds import is_example
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
@@ -38,10 +39,9 @@ class MissingPinMemory(Rule):
     Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
     of a loop: as a hint, since what is won depends on the size of the batches; an audit, which has seen the copies,
     makes it a warning. Without worker processes (`num_workers` absent or 0) the loop itself pins: then only copies that
-    ask for `non_blocking=True` count. Where the loader leaves the code that can be seen, such copies count, too, or
-    workers in a file that moves other things. For those who select the rule:
-    loaders without workers or such copies, or where none are seen; a function that evaluates and does not train;
-    a conversion on the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a
+    ask for `non_blocking=True` count, as they do where the loader leaves the code that can be seen. For those who
+    select the rule: loaders without workers or such copies, or where none are seen; code that is not seen to train with
+    the batches, and examples, in `examples/` or `tutorials/`, whose data are small, but for such copies; a conversion on the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a
     decision, where the batches are seen to be copied.
 
     ## Why it matters
@@ -145,11 +145,15 @@ class MissingPinMemory(Rule):
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
             # no evaluation waits for this, and what nobody sees copied may be another tensor by then
-            asked=converted or evaluated or not told,
+            asked=converted or evaluated or not told or (not released and self._is_idle(site)),
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design
             cause=" ".join(str(self.source.span(move.node)) for move in moves),
         )
+
+    def _is_idle(self, site: Load) -> bool:
+        """Whether the copies cost little: nothing is trained with them, or an example does it, on data of a few MB."""
+        return site.measured is None and (site.training is None or is_example(self.source.filename))
 
     def _workers(self, site: Load) -> int | None:
         """How many processes make the batches, ``None`` where that is not known; the default of an argument counts."""
