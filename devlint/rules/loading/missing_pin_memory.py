@@ -36,13 +36,14 @@ class MissingPinMemory(Rule):
     """The batches of a loader go to an accelerator from pageable memory.
 
     ## What it does
-    Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
-    of a loop: as a hint, since what is won depends on the size of the batches; an audit, which has seen the copies,
-    makes it a warning. Without worker processes (`num_workers` absent or 0) the loop itself pins: then only copies that
-    ask for `non_blocking=True` count, as they do where the loader leaves the code that can be seen. For those who
-    select the rule: loaders without workers or such copies, or where none are seen; code that is not seen to train with
-    the batches, and examples, in `examples/` or `tutorials/`, whose data are small, but for such copies; a conversion on the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a
-    decision, where the batches are seen to be copied.
+    Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step of
+    a loop: as a hint, since what is won depends on the size of the batches; an audit, which has seen the copies, makes
+    it a warning. Without worker processes (`num_workers` absent or 0) the loop itself pins: then only copies that ask
+    for `non_blocking=True` count, as they do where the loader leaves the code that can be seen. For those who select
+    the rule: loaders without workers or such copies, or where none are seen; code that is not seen to train with the
+    batches, and examples, in `examples/` or `tutorials/`, whose data are small, but for such copies; a conversion on
+    the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a decision, where
+    the batches are seen to be copied.
 
     ## Why it matters
     A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
