@@ -21,7 +21,7 @@ def train(model, dataset):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     loader = DataLoader(dataset, batch_size=64, num_workers=4, shuffle=True, drop_last={"not " * 40}False)
     for images, labels in loader:
-        model({"1 + " * 60}images.to(device), labels.to(device))
+        model({"1 + " * 60}images.to(device), labels.to(device)).backward()
 """
 
 

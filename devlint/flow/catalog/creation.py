@@ -37,3 +37,9 @@ def is_legacy(path: str) -> bool:
     """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
     module, _, name = path.rpartition(".")
     return module == "torch" and name in LEGACY
+
+
+UNWRITTEN = frozenset({"torch.empty"})
+"""What makes memory that nothing has been written to: something else is to take its place."""
+ASKS_FOR_TENSORS = frozenset({"isinstance", "torch.is_tensor"})
+"""How a function asks whether it was given a tensor."""

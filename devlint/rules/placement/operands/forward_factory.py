@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from devlint.device import Role
-from devlint.flow.catalog.creation import FROM_VALUES
+from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
@@ -64,8 +64,6 @@ _WORDS = {
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
-_UNWRITTEN = "torch.empty"
-"""Memory that nothing has been written to: something else is to take its place."""
 _WRITTEN_AT = ("the result is written at", "is written at", "each write copies the index to the CPU")
 """The same of a new tensor that is written through an index."""
 
@@ -174,7 +172,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or self._stands_in(meeting.creation)
-                or meeting.stray.factory == _UNWRITTEN,
+                or meeting.stray.factory in UNWRITTEN,
             )
 
     def _is_mask(self, made: ast.AST) -> bool:
@@ -205,7 +203,7 @@ class ForwardFactoryWithoutDevice(Rule):
         targets = set(targets_of(statement_of(self.source, made)))
         tests = (outer.test for outer, inner in way_to(self.source, made) if isinstance(outer, ast.If))
         asked = [part for test in tests for part in walk(test) if isinstance(part, ast.Call)]
-        asked = [call for call in asked if ast.unparse(call.func) in ("isinstance", "torch.is_tensor") and call.args]
+        asked = [call for call in asked if ast.unparse(call.func) in ASKS_FOR_TENSORS and call.args]
         return any(ast.unparse(call.args[0]) in targets for call in asked)
 
     def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
