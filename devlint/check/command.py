@@ -116,9 +116,10 @@ def _leave_out(result: Result) -> None:
         from devlint.check.filters.other_default import elsewhere
 
         gone = dead(told)
-        gone += [finding for finding in elsewhere(told) if finding not in gone]
-        result.withheld += gone
         left_out = set(map(id, gone))
+        gone += elsewhere([finding for finding in told if id(finding) not in left_out])
+        result.withheld += gone
+        left_out.update(map(id, gone))
         result.findings = [finding for finding in result.findings if id(finding) not in left_out]
 
 

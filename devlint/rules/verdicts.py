@@ -90,10 +90,9 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     name = source.filename
     if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
         return True
-    # a copy of other people's code is for them to mend
-    few = is_vendored(name)
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
-    return severity < Severity.ERROR and (few or stays)
+    # a copy of other people's code is for them to mend
+    return severity < Severity.ERROR and (is_vendored(name) or stays)
 
 
 def _stays_on_the_cpu(source: Source) -> bool:

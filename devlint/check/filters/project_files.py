@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-BEGINS = frozenset({".git", ".hg", ".svn"})
-SIGNS = ("readme", "license", "licence")
+_BEGINS = frozenset({".git", ".hg", ".svn"})
+_SIGNS = ("readme", "license", "licence")
 """How the names of files begin that stand where a project begins, in lower case."""
 HIGHEST = 8
 MOST = 4_000
@@ -16,8 +16,8 @@ _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 
 def begins(names: list[str]) -> bool:
     """Whether a project begins in a folder that has files of these names."""
-    signs = any(name.lower().startswith(SIGNS) for name in names) and "__init__.py" not in names
-    return signs or not BEGINS.isdisjoint(names)
+    signs = any(name.lower().startswith(_SIGNS) for name in names) and "__init__.py" not in names
+    return signs or not _BEGINS.isdisjoint(names)
 
 
 def root(folder: str) -> str:

@@ -19,9 +19,9 @@ from devlint.torch_api.rows import Api, Kind, Topic
 
 _LONG = 60
 _YOUNG = (2, 0)
+"""What came with this torch, or later, an installation that is still in use may lack."""
 _COMMON = (2, 2)
 """What a project that says nothing of its torch is taken to have."""
-"""What came with this torch, or later, an installation that is still in use may lack."""
 _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
 

@@ -239,10 +239,11 @@ def _from_here(source: Source, node: ast.AST) -> bool:
 
 def _has_trained(source: Source, node: ast.Call, file: ast.expr) -> bool:
     """Whether the path is kept by an object that has trained before: ``trainer.fit(); load(trainer.best_path)``."""
-    holder = file.value if isinstance(file, ast.Attribute) else None
+    if not isinstance(file, ast.Attribute):
+        return False
     calls = (part for part in walk(around(source, node)) if isinstance(part, ast.Call) and part.lineno < node.lineno)
-    training = (receiver(call) for call in calls if holder is not None and method_of(call) in _TRAINING)
-    return any(ast.unparse(one) == ast.unparse(holder) for one in training if one is not None and holder is not None)
+    trained = (receiver(call) for call in calls if method_of(call) in _TRAINING)
+    return ast.unparse(file.value) in (ast.unparse(one) for one in trained if one is not None)
 
 
 def _saves_from_cpu(source: Source, node: ast.AST, path: str) -> bool:
