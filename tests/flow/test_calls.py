@@ -78,6 +78,20 @@ SCRIPTS = {
             _make(*(4, "cpu")) + torch.ones(4)
             _make(**{"n": 4, "device": "cpu"}) + torch.ones(4)
     """,
+    "what is spelled out beside starred arguments": """
+        import json
+
+        def _make(n, device="cuda", **rest):
+            return torch.ones(n, device=device)
+
+        def f():
+            options, sizes = json.loads("{}"), json.loads("[4]")
+            _make(4, device="cpu", **options) + torch.ones(4)
+            _make(4, device="cuda", **options) + torch.ones(4)  # raises
+            _make(*sizes, device="cuda") + torch.ones(4)  # raises
+            _make(4, "cuda", **options) + torch.ones(4)  # raises
+            _make(4, **options) + torch.ones(4)  # raises, unseen
+    """,
     "several results": """
         def _pair(device):
             return torch.ones(4), torch.ones(4).to(device)

@@ -39,8 +39,9 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
         env[slots[0].name] = bound
         slots, count = slots[1:], count - 1
     told = call is not None and not (call.open or call.starred)
-    positional = call.positional if call is not None and told else ()
-    keywords = call.keywords if call is not None and told else {}
+    # what `*` and `**` add is in other places than what is spelled out
+    positional = call.positional if call is not None and not call.starred else ()
+    keywords = call.keywords if call is not None else {}
     given = min(len(positional), count)
     for position, slot in enumerate(slots):
         value: Value | None = positional[position] if position < given else keywords.get(slot.name)
