@@ -89,7 +89,12 @@ def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool)
             alone += zip(node.elts, value.items, strict=False)
         elif isinstance(value, Sequence):
             _note(frame, call, path, [(node, value.item)], several=True)
-    _note(frame, call, path, [(node, value) for node, value in alone if is_definite(value)])
+    _note(frame, call, path, [(node, value) for node, value in alone if _is_tensor(value)])
+
+
+def _is_tensor(value: Value) -> bool:
+    """Whether something is known to be a tensor, or annotated as one."""
+    return is_definite(value) or (isinstance(value, Opaque) and value.hint == "tensor" and not value.derived)
 
 
 def _note(

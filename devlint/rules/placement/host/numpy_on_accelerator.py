@@ -93,7 +93,7 @@ class NumpyOnAccelerator(Rule):
         reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
         # whoever names no device gets an array
         default = left_to_default(operand.device.text, site.node, function_at(self.source, site.node))
-        forward = site.scope.module and site.scope.function == "forward"
+        forward = site.scope.module and site.scope.function == "forward" and first.severity > Severity.INFO
         consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
             f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",

@@ -91,8 +91,7 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         # an argument is the lengths themselves, more often than not; not so what the sequences are computed from
         same = site.beside.same(device) is True and site.computed
         return Absence(Severity.WARNING if aware else Severity.INFO, place) if same else None
-    # what a function gives to NumPy as it comes may well be on the CPU
-    if site.reader != NUMPY or not operand.certain or site.scope.test:
+    if not operand.certain or site.scope.test:
         return None
     # what hangs on an argument, as a batch's label does, need not be where the argument's other parts are
     if any(leaf.kind is Kind.CPU for leaf in device.leaves()) or not (operand.derived or _PLAIN.fullmatch(text)):
@@ -101,7 +100,8 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         # calls of others, too, return what is on the CPU; less often what is computed with from then on
         followed = site.computed and not re.search(_PART, text)
         return Absence(Severity.INFO, "is probably where the arguments are") if followed else None
-    severe = site.scope.module or (aware and site.computed)
+    # what a function gives to NumPy as it comes may well be on the CPU
+    severe = site.reader == NUMPY and (site.scope.module or (aware and site.computed))
     return Absence(Severity.WARNING if severe else Severity.INFO, place)
 
 
