@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.core.interpreter import Component
 from devlint.flow.interprocedural.call_contexts import CallContexts
-from devlint.flow.models.data import datasets
+from devlint.flow.models.data import datasets, derived_loaders
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import builtins, readers, rows, unknown
@@ -39,7 +39,7 @@ from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.observers.portability.unused_devices import UnusedDevices
 
 REGISTERING = (
-    *(api_calls, autograd, builtins, datasets, devices, factories, functions),
+    *(api_calls, autograd, builtins, datasets, derived_loaders, devices, factories, functions),
     *(construction, module_methods, rng, readers, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""

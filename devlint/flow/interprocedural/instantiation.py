@@ -14,6 +14,7 @@ from devlint.flow.domain.objects import Class, Instance, Module
 from devlint.flow.domain.tensors import Loader, Tensor
 from devlint.flow.domain.values import Opaque, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode
+from devlint.flow.models.data.derived_loaders import derived
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
 from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself, runs_given
@@ -49,6 +50,8 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         havoc.kept(frame, call, info, module)
         CREATOR.put(frame.state.heap, module.oid, call)
         return replace(module, spread=moves_inputs(info))
+    if loader := derived(frame, info, call):
+        return loader
     havoc.kept(frame, call, info, None)
     interpreter.component(SampleCode).transforms(call)
     instance = Instance(identity(), info)

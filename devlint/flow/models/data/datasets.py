@@ -243,8 +243,8 @@ def _split(frame: Frame, call: Call, path: str) -> Value:
     return first if isinstance(first, Unknown) else Sequence(None, first)
 
 
-_LOADER = "torch.utils.data.DataLoader"
-_OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampler", DISTRIBUTED_SAMPLER, _LOADER})
+LOADER = "torch.utils.data.DataLoader"
+_OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampler", DISTRIBUTED_SAMPLER, LOADER})
 """What draws with a generator of the CPU where none is given."""
 _SAMPLERS = frozenset({"torch.utils.data.RandomSampler", "torch.utils.data.SubsetRandomSampler"})
 
@@ -278,7 +278,7 @@ def _draws(call: Call, path: str) -> bool:
     shuffle = call.keywords.get("shuffle")
     if path == DISTRIBUTED_SAMPLER:
         return shuffle is None
-    if path != _LOADER:
+    if path != LOADER:
         return True
     chosen = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.positional) > 2
     return is_literal(shuffle, True) and not chosen
