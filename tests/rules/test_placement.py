@@ -274,6 +274,9 @@ def test_device_mismatch_on_some_paths_only() -> None:
     (report,) = DeviceMismatch(source("")).judge(operation(operand("x", perhaps), operand("y", DEVICE)))
     assert report.message.startswith("`x` can be on the CPU but `y` is on `device`")
     assert report.help == "move it first: `x.to(device)`"
+    assert report.asked
+    (surely,) = DeviceMismatch(source("")).judge(operation(operand("x", IMPLIED_CPU), operand("y", DEVICE)))
+    assert not surely.asked
 
 
 def test_a_module_left_behind_is_to_be_moved() -> None:

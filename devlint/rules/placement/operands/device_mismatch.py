@@ -39,8 +39,8 @@ class DeviceMismatch(Rule):
     accelerators. A `torch.Generator` is an operand, too: random numbers are drawn on its device alone. What a function
     of another file makes on the CPU and brings together with its argument is told of where it is called. Where of two
     parts of a batch one branch moves only the one and another only the other, it is a warning. Those who select the
-    rule get hints, too: a tensor that is moved on one path and not on the other, and an input that nobody moves
-    although the model and its other inputs are.
+    rule are told more: of operands that are on the CPU on some paths only, and as hints of a tensor that is moved on
+    one path and not on the other, and of an input that nobody moves although the model and its other inputs are.
 
     ## Why it matters
     PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
@@ -112,6 +112,8 @@ class DeviceMismatch(Rule):
                 severity=meeting.severity,
                 steps=meeting.steps,
                 help=help_,
+                # whether a call comes by the one path and then by the other, its caller knows
+                asked=meeting.partly,
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
 

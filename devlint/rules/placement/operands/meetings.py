@@ -41,13 +41,15 @@ class Meeting:
     """``stray`` is on the CPU, or on the wrong accelerator; ``other`` is where the work is done.
 
     ``creation`` is the call that made ``stray`` on the default device, where that is what went wrong: nobody in this
-    function chose a device, so nothing but the creation can be mended.
+    function chose a device, so nothing but the creation can be mended.  ``partly`` is whether ``stray`` strays on some
+    paths only, which may be the ones that never come here.
     """
 
     stray: Operand
     other: Operand
     severity: Severity = Severity.ERROR
     creation: ast.AST | None = None
+    partly: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -165,9 +167,10 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         # on some paths the one, on some the other: nothing says that they meet
         return None
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
-    severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
+    partly = _cpu(stray.device) < 2 and not crossed
+    severity = Severity.WARNING if partly or not stray.certain else Severity.ERROR
     if not mere(other.device):
-        return Meeting(stray, other, severity)
+        return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
     # options, samples that are yet to be moved, a state dict: only a step is given batches that are where it works
     aware = aware and (scope.function in _STEPS or not _is_field(other.node))
@@ -181,7 +184,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # who copies a part of the module to the host holds the argument to be there, and so may who knows no devices
     fetched = any(step.act is Act.FETCHED and _is_of_self(step.node) for step in stray.story)
     aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
-    return Meeting(stray, other, severity) if aware else None
+    return Meeting(stray, other, severity, partly=partly) if aware else None
 
 
 def _is_field(node: ast.AST) -> bool:
