@@ -12,6 +12,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of, scope_of_placement
 from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
+from devlint.flow.domain.join import type_place
 from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, named_place, placement, surely_tensor
@@ -55,7 +56,13 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
 
 def is_move(call: Call, name: str) -> bool:
     """Whether a method of that name puts something somewhere, as it is called."""
-    return name in MOVERS or (name == "type" and _typed_like(call) is not None)
+    return name in MOVERS or (name == "type" and (_typed_like(call) is not None or _type_elsewhere(call) is not None))
+
+
+def _type_elsewhere(call: Call) -> Device | None:
+    """Where the tensors of a legacy type are for which a ``.type(...)`` asks, if that may be an accelerator."""
+    place = type_place(call.argument(0, "dtype"))
+    return place if place is not None and place.accelerates() is not False else None
 
 
 def _typed_like(call: Call) -> ast.expr | None:
@@ -207,6 +214,8 @@ def _target_of(frame: Frame, call: Call, name: str) -> _Target:
     non_blocking = is_literal(call.argument(1, "non_blocking"), True)
     if name == "cpu":
         return _Target(device.CPU, None, not call.keywords and not call.positional, False)
+    if name == "type" and (there := _type_elsewhere(call)) is not None:
+        return _Target(there, call.argument_node(0, "dtype"), False, non_blocking)
     if name in ("type", "type_as"):
         node = _typed_like(call) if name == "type" else call.argument_node(0, "other")
         with frame.interpreter.quiet():
