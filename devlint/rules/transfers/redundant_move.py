@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind, Role
+from devlint.flow.syntax import names
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at, method_of
 from devlint.rules.code.edits import fix_of, quoted, short, without_call, without_last
 from devlint.rules.transfers.destination import destination
-from devlint.sites.base import Act
+from devlint.rules.transfers.detours import copied_before, gone_and_back
+from devlint.sites.base import Act, Step
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
@@ -26,9 +28,9 @@ class RedundantMove(Rule):
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
     very device: created there, moved there before, or computed from such tensors, or a part of a batch that each round
     of a loop moves as a whole. Also the round trip
-    `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. It is a
-    warning for a round trip and for a module in a loop, and where an audit saw it at every step, else a hint for those
-    who select the rule.
+    `x.cpu().to(device)`, which copies to the host and back, two moves in a row of something of any type, what is moved
+    to a device and comes straight back, and what is copied there twice. It is a warning for a round trip and for a
+    module in a loop, and where an audit saw it at every step, else a hint for those who select the rule.
 
     ## Why it matters
     `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
@@ -92,6 +94,9 @@ class RedundantMove(Rule):
                 covers=_COVERED,
             )
             return
+        if site.measured is None and (found := list(self._detours(site))):
+            yield from found
+            return
         if self._moved_just_before(site):
             yield Report(
                 f"`{short(site.value.text, 'the value')}` has just been moved to {destination(self.source, site)}: "
@@ -146,6 +151,28 @@ class RedundantMove(Rule):
             asked=elsewhere,
         )
 
+    def _detours(self, site: Transfer) -> Reports:
+        """Reports of copies of which another one, or none, would do."""
+        what, there = quoted(site.value.text, "the value"), destination(self.source, site)
+        if (moved := gone_and_back(self.source, site)) is not None:
+            yield Report(
+                f"{what} comes straight back to the CPU: nothing else reads it where it was moved to",
+                label="one copy there, and one back",
+                severity=Severity.INFO,
+                steps=(moved,),
+                help="read it before it is moved, or do not move it",
+                asked=True,
+            )
+        elif (before := copied_before(self.source, site)) is not None:
+            yield Report(
+                f"{what} is copied to {there} once more, as it was a moment before",
+                label="copied again",
+                severity=Severity.INFO,
+                steps=(Step(before, "copied there before"),),
+                help="keep the copy under a name, and use it twice",
+                asked=True,
+            )
+
     def _moved_just_before(self, site: Transfer) -> bool:
         """Whether something of an unknown type is moved where it has just been moved, and nothing else was done to it.
 
@@ -172,7 +199,7 @@ class RedundantMove(Rule):
     def _settled_here(self, site: Transfer) -> bool:
         """Whether this function put the value there, rather than found it where others left it."""
         device = site.value.device
-        if site.measured is not None:
+        if site.measured is not None or _is_like(site):
             return True
         if device.kind is Kind.CPU:
             return bool(site.kind) and not device.implied
@@ -181,6 +208,16 @@ class RedundantMove(Rule):
             here = function_at(self.source, site.node)
             return any(function_at(self.source, node) is here for node in placed)
         return all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
+
+
+def _is_like(site: Transfer) -> bool:
+    """Whether what is moved was made like another tensor, and goes to where that one is."""
+    made, target = site.value.node, site.target_node
+    if not isinstance(made, ast.Call) or not made.args or not isinstance(target, ast.Attribute):
+        return False
+    elsewhere = any(keyword.arg in ("device", None) for keyword in made.keywords)
+    like = names.called(made).endswith("_like") and not elsewhere
+    return like and ast.unparse(target) == f"{ast.unparse(made.args[0])}.device"
 
 
 def _idle(site: Transfer) -> bool:

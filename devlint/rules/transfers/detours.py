@@ -1,0 +1,61 @@
+"""Copies to an accelerator that nobody needs: what comes straight back, and what was copied there a moment before."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.device import Kind
+from devlint.rules.code.blocks import around, function_at, names_in, receiver, stores, way_to
+from devlint.sites.base import Act, Step
+from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
+
+
+def gone_and_back(source: Source, site: Transfer) -> Step | None:
+    """Where the tensor was moved that ``site`` copies to the host, if nothing else reads it where it was moved to."""
+    node, story = site.value.node, site.value.story
+    while isinstance(node, ast.Call) and (inner := receiver(node)) is not None and not node.args:
+        node = inner
+    to_host = site.target is not None and site.target.kind is Kind.CPU and not site.discarded
+    if not to_host or not isinstance(node, ast.Name) or not story or story[-1].act is not Act.MOVED:
+        return None
+    moved, function = story[-1].node, around(source, site.node)
+    if not isinstance(moved, ast.Call) or function_at(source, moved) is not function_at(source, site.node):
+        return None
+    last = moved.end_lineno or moved.lineno
+    reads = [one for one in names_in(function).get(node.id, ()) if isinstance(one.ctx, ast.Load) and one.lineno > last]
+    return story[-1] if reads == [node] else None
+
+
+def copied_before(source: Source, site: Transfer) -> ast.Call | None:
+    """The call that has copied the same tensor to the same device, if the code surely comes from there."""
+    call, function = site.node, around(source, site.node)
+    value = site.value.node
+    if not isinstance(call, ast.Call) or not isinstance(value, ast.Name) or site.kind == "module" or site.discarded:
+        return None
+    if site.target is None or site.target.accelerates() is False or site.value.device.same(site.target) is True:
+        return None
+    changed = stores(function).get(value.id, [])
+    text, ways = ast.unparse(call), {parent for parent, _ in way_to(source, call)}
+    for name in names_in(function).get(value.id, ()):
+        before = _argument(source, name)
+        if before is None or not _place(before) < _place(call) or ast.unparse(before) != text:
+            continue
+        outer = [parent for parent, _ in way_to(source, before) if isinstance(parent, ast.stmt | ast.ExceptHandler)]
+        around_it = outer[:-1] if outer and not hasattr(outer[-1], "body") else outer
+        if set(around_it) <= ways and not any(before.lineno <= row <= call.lineno for row in changed):
+            return before
+    return None
+
+
+def _place(node: ast.Call) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _argument(source: Source, name: ast.Name) -> ast.Call | None:
+    """The call of a method of what has a name, where its result is an argument: so what it moves is no module."""
+    way = way_to(source, name)
+    if len(way) < 3 or not isinstance(way[-2][0], ast.Call) or way[-2][0].func is not way[-1][0]:
+        return None
+    call, outer = way[-2][0], way[-3][0]
+    return call if isinstance(outer, ast.Call) and outer.func is not call else None
