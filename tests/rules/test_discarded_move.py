@@ -179,3 +179,37 @@ class Net(nn.Module):
 """
     (found,) = [found for found in check_source(text) if found.code == "DVL102"]
     assert found.help == told
+
+
+def test_a_line_that_would_change_nothing_is_deleted() -> None:
+    text = """
+import torch
+
+def biased(query):
+    bias = torch.zeros(2, 2, dtype=query.dtype)
+    bias.to(query.dtype)
+    return bias
+"""
+    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    assert found.help == "delete the line: `bias` was made with `dtype=query.dtype`"
+    assert found.fix is None
+
+
+def test_an_argument_of_a_module_is_for_its_caller_to_move() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+
+    def forward(self, x: torch.Tensor):
+        x.to(self.device)
+        return x
+"""
+    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    assert found.help.startswith("delete the line where the callers move it")
+    assert "`nn.DataParallel`" in found.help
+    assert found.fix is None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import sys
 
-from devlint.device import Kind
+from devlint.device import Kind, Role
 from devlint.flow.program.type_hints import objects
-from devlint.flow.syntax.names import inside
+from devlint.flow.syntax.names import inside, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, function_at, method_of, receiver, statement_of
+from devlint.rules.code.blocks import around, assigned, function_at, method_of, receiver, statement_of, stores
+from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
@@ -25,8 +27,9 @@ class DiscardedMove(Rule):
 
     ## What it does
     Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
-    conversion, and for a copy to the CPU, without which nothing raises at once; a hint for a copy to the CPU of what
-    the function does not read any more, and where the tensor happens to be there already.
+    conversion, for a copy to the CPU, without which nothing raises at once, and for an argument that a module would put
+    where it was told once; a hint for a copy to the CPU of what the function does not read any more, where the tensor
+    happens to be there already, and for a conversion to the type that it was made with: such a line can go.
 
     ## Why it matters
     `nn.Module.to()` moves a module in place. `Tensor.to()` does not: it returns a copy and leaves the tensor alone. The
@@ -55,11 +58,13 @@ class DiscardedMove(Rule):
     - The tensor was made for the statement, as in the warm-up `torch.zeros(1).cuda()`.
     - The function measures: its name speaks of a benchmark, a warm-up, a profile, a latency.
     - The tensor is already there: then nothing is lost.
+    - A loop copies the same tensor to one device after another, and uses it for nothing else: it wants the copies.
 
     ## Fix safety
     `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
     unsafe: other names of the same tensor stay where they are. There is no fix for parameters and buffers: move their
-    module; nor for a tensor that collects gradients, whose copy would get none.
+    module; nor for a tensor that collects gradients, whose copy would get none; nor for a module's argument, which
+    assigned would take the input of every replica of `nn.DataParallel` to one device.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -83,23 +88,54 @@ class DiscardedMove(Rule):
         if isinstance(site.value.node, ast.Name) and site.value.node.id in objects(around(self.source, site.node)):
             # a batch with parts of its own, which may well move in place
             return
+        if _to_one_after_another(site):
+            return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
         quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")
         call = edits.short(self.source.segment(site.node), f"{name}.{site.spelled}(…)")
         made, stays = ("moved", "where it is") if site.target is not None else ("converted", "as it is")
         # a copy to the CPU is missed by nothing that runs on an accelerator
         to_host = site.target is not None and site.target.kind is Kind.CPU
-        idle = to_host and not self._is_read(site)
-        mild = Severity.WARNING if to_host or site.target is None else None
+        idle = self._useless(site, quoted, to_host)
+        mild = Severity.WARNING if to_host or site.target is None or _of_caller(site) else None
         yield Report(
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
             # a tensor that happens to be there loses nothing, and with a conversion devices still agree
             severity=Severity.INFO if there or idle else mild,
             steps=site.value.story,
-            help=f"drop the call: nothing reads {quoted} afterwards" if idle else self._help(site, name, call),
+            help=idle or self._help(site, name, call),
             fix=None if idle else self._fix(site, name),
         )
+
+    def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:
+        """What to do about a call that would change nothing if its result was taken, empty if it would."""
+        if to_host and not self._is_read(site):
+            return f"drop the call: nothing reads {quoted} afterwards"
+        made = self._made_with(site)
+        return f"delete the line: {quoted} was made with `dtype={made}`" if made else ""
+
+    def _made_with(self, site: Transfer) -> str:
+        """The type that a tensor is converted to, if its only assignment in the function made it with that."""
+        call, node, story = site.node, site.value.node, site.value.story
+        scope = around(self.source, call)
+        if site.target is not None or not isinstance(call, ast.Call) or not isinstance(node, ast.Name):
+            return ""
+        asked = [*call.args, *(given.value for given in call.keywords if given.arg == "dtype")]
+        if len(asked) != 1 or len(call.args) + len(call.keywords) != 1:
+            return ""
+        # in a loop, what comes later comes before as well
+        last = call.lineno if site.scope.loop is None else sys.maxsize
+        bound = [(row, made) for row, made in assigned(scope).get(node.id, []) if row <= last]
+        if len(bound) != 1 or len([row for row in stores(scope).get(node.id, ()) if row <= last]) != 1:
+            return ""
+        (row, made), text = bound[0], ast.unparse(asked[0])
+        if not isinstance(made, ast.Call) or not any(step.act is Act.CREATED and step.node is made for step in story):
+            return ""
+        alike = any(given.arg == "dtype" and ast.unparse(given.value) == text for given in made.keywords)
+        # what the type is asked of may be another one by then
+        changed = any(row <= where <= last for name in inside(asked[0]) for where in stores(scope).get(name, ()))
+        return text if alike and not changed else ""
 
     def _is_read(self, site: Transfer) -> bool:
         """Whether the function reads the receiver after the move, or in another round of the loop; else it may."""
@@ -123,10 +159,15 @@ class DiscardedMove(Rule):
             return f"{verb} the module, which {verb}s its parameters in place: `{call.replace(name, owner, 1)}`"
         if site.value.grad in _LEAVES:
             return f"move its data, so that it stays what collects the gradients: `{name}.data = {moved}`"
+        if _of_caller(site):
+            return (
+                "delete the line where the callers move it, as those of a module do; "
+                f"assigned, `{name} = {call}` takes the input of each replica of `nn.DataParallel` to one device"
+            )
         return f"assign the result: `{name} = {call}`"
 
     def _fix(self, site: Transfer, name: str) -> Fix | None:
-        kept = site.value.grad in _LEAVES or _parameters_of(site) or not _assignable(site)
+        kept = site.value.grad in _LEAVES or _parameters_of(site) or not _assignable(site) or _of_caller(site)
         call, found = self.source.cst(site.node), statement_of(self.source, site.node)
         # a statement begins and ends with its brackets, an expression within them
         alone = isinstance(found, ast.Expr) and self.source.span(found) == self.source.span(site.node)
@@ -134,6 +175,23 @@ class DiscardedMove(Rule):
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
         return edits.fix_of(f"Assign the result to `{name}`", edit)
+
+
+def _of_caller(site: Transfer) -> bool:
+    """Whether it is an argument of a module's method, and goes where the module was told once."""
+    told = site.target_node is not None and bool(of_self(site.target_node))
+    return told and site.scope.module and site.value.device.role is Role.INPUT
+
+
+def _to_one_after_another(site: Transfer) -> bool:
+    """Whether a loop copies one tensor to each of its devices, and does nothing else with it."""
+    loop, receiver_names = site.scope.loop, inside(site.value.node)
+    if not isinstance(loop, ast.For) or site.target_node is None:
+        return False
+    counted = inside(loop.target)
+    read = [node for node in walk(loop) if isinstance(node, ast.Name) and node.id in receiver_names]
+    alone = len(read) == len(receiver_names)
+    return alone and not counted & receiver_names and bool(counted & inside(site.target_node))
 
 
 def _assignable(site: Transfer) -> bool:
