@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS, TENSOR
-from devlint.flow.catalog.creation import JOINING
+from devlint.flow.catalog.creation import JOINING, SIZED
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
@@ -30,6 +30,8 @@ NUMBERS_TOO = frozenset(
 _OF_TENSORS = frozenset("device shape dtype ndim data grad T to cuda cpu item size dim numpy tolist".split())
 _OF_MASKS = frozenset("bool byte double float half int long short to type_as".split())
 """Methods that a comparison has only where it is one of tensors."""
+_COUNTING = frozenset({"range", "arange", "randperm"}) | SIZED - {"full", "randint"}
+"""Functions that are told how many numbers to make."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 _NUMBERS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
@@ -120,7 +122,7 @@ def hints(info: FunctionInfo) -> dict[str, str]:
         open_ = first.arg not in found and (not said or "Tensor" in said) and not is_device_name(first.arg)
         default = defaults_of(arguments).get(first.arg)
         open_ = open_ and (default is None or says_none(default)) and _is_read(info, first.arg)
-        shown = (_shows_container(node, first.arg) for node in info.nodes) if open_ else ()
+        shown = (_shows_no_tensor(node, first.arg) for node in info.nodes) if open_ else ()
         if open_ and not next((answer for answer in shown if answer is not None), False):
             # of a batch of unknown size nobody names the samples
             found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
@@ -289,8 +291,8 @@ def _is_read(info: FunctionInfo, name: str) -> bool:
     return any(names.is_name(node, name) and isinstance(getattr(node, "ctx", None), ast.Load) for node in info.nodes)
 
 
-def _shows_container(node: ast.AST, name: str) -> bool | None:
-    """Whether a node shows that a name holds tensors, or a word, or is one; ``None`` where it shows neither."""
+def _shows_no_tensor(node: ast.AST, name: str) -> bool | None:
+    """Whether a node shows that a name is no tensor: a container, a word, a number; ``None`` where it shows nothing."""
     if isinstance(node, ast.Compare):
         return True if names.is_name(node.left, name) and _is_words(node.comparators[0]) else None
     if isinstance(node, ast.Attribute):
@@ -301,12 +303,21 @@ def _shows_container(node: ast.AST, name: str) -> bool | None:
         return True if by_key and names.is_name(node.value, name) else None
     if isinstance(node, ast.comprehension):
         return True if names.is_name(node.iter, name) else None
+    if isinstance(node, ast.Call) and _is_count_for(node, name):
+        return True
     if isinstance(node, ast.Call) and names.is_name(node.func, "isinstance") and len(node.args) == 2:
         tested = node.args[0]
         if isinstance(tested, ast.Subscript) and names.is_name(tested.value, name):
             return True
         return not _TENSOR_ANNOTATION.search(ast.unparse(node.args[1])) if names.is_name(tested, name) else None
     return None
+
+
+def _is_count_for(call: ast.Call, name: str) -> bool:
+    """Whether a name says how many of something there are to be: in ``range(n)``, ``torch.arange(n)``."""
+    function = names.called(call).rpartition(".")[2]
+    ends = [word.value for word in call.keywords if word.arg in ("end", "size")]
+    return function in _COUNTING and any(names.is_name(given, name) for given in (*call.args, *ends))
 
 
 def _is_words(node: ast.expr) -> bool:

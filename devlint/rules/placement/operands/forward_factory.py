@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from devlint.device import Role
-from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN
+from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN, is_legacy
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
@@ -23,7 +23,7 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, in_test, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, shown, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, takes_device
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
@@ -154,6 +154,9 @@ class ForwardFactoryWithoutDevice(Rule):
                 target = f"{meeting.other.node.id}.device" if isinstance(meeting.other.node, ast.Name) else ""
                 whole = target.removesuffix(".device")
                 target = "" if _is_list(around(self.source, site.node), whole) else target
+            listed = isinstance(meeting.other.node, ast.Name) and _is_list(
+                around(self.source, site.node), meeting.other.node.id
+            )
             stands = target and stands_at(self.source, target, meeting.creation)
             target = as_written(self.source, target if stands else "")
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
@@ -167,7 +170,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 label="created on the default device, the CPU",
                 severity=Severity.INFO if mild or self._moves_on(site.node, meeting.other) else meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
-                help=_advice(meeting, target),
+                help=_advice(meeting, target, in_list=listed),
                 fix=self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
@@ -297,13 +300,52 @@ def _caller(site: Forward | Operation | Hint) -> str:
     return next((beside(operand, site.scope) for operand in operands if operand.device.role is Role.INPUT), "")
 
 
-def _advice(meeting: Meeting, target: str) -> str:
-    """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
+def _advice(meeting: Meeting, target: str, in_list: bool = False) -> str:
+    """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand.
+
+    ``in_list`` says that the other operand is a list, which has no device, but things in it.
+    """
+    tensor = _in_constructor(meeting, target)
+    if tensor:
+        return f"drop the constructor, which raises for a tensor that is on an accelerator: use `{tensor}`"
     if not target and meeting.other.device.role is Role.PLACE:
         # what is there may have a name in another function only, and the module has one everywhere
         return "create it on the module's device, which is that of an input or of a parameter"
     if not target:
-        return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
+        party = f"what else is in {shown(meeting.other.text)}" if in_list else shown(meeting.other.text)
+        return f"create it on the device of {party}, handed over as an argument if need be"
     if meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation):
         return f"create it there: `{meeting.stray.factory}(..., device={target})`"
     return f"move it there: `.to({target})`"
+
+
+def _in_constructor(meeting: Meeting, target: str) -> str:
+    """What to write instead of a constructor by type around a tensor, empty where it gets nothing of that kind.
+
+    It gets one if that is the tensor of ``target``, or compared with a number item by item, as no list can be.
+    """
+    made, name = meeting.creation, meeting.stray.factory.rpartition(".")[2]
+    if not is_legacy(meeting.stray.factory) or not isinstance(made, ast.Call) or len(made.args) != 1 or made.keywords:
+        return ""
+    (argument,) = made.args
+    known = target.endswith(".device") and _carries(argument, target.removesuffix(".device"))
+    if not known and not isinstance(argument, ast.Compare):
+        return ""
+    text = ast.unparse(argument)
+    if name == "BoolTensor" and isinstance(argument, ast.Compare):
+        return text
+    return f"{in_brackets(text)}.{name.removesuffix('Tensor').lower() or 'float'}()"
+
+
+def _carries(node: ast.expr, tensor: str) -> bool:
+    """Whether an expression is computed elementwise of a tensor, or a selection of it, and so is where that is."""
+    if isinstance(node, ast.Compare):
+        return any(_carries(part, tensor) for part in (node.left, *node.comparators))
+    if isinstance(node, ast.BinOp):
+        return _carries(node.left, tensor) or _carries(node.right, tensor)
+    if isinstance(node, ast.UnaryOp):
+        # but `not x` is a truth value of the host
+        return not isinstance(node.op, ast.Not) and _carries(node.operand, tensor)
+    if isinstance(node, ast.Subscript):
+        return _carries(node.value, tensor)
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == tensor
