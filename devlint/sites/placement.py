@@ -97,7 +97,9 @@ class Attribute(Site):
     parameters are known to the module, or to an optimizer, in some other way; ``beside`` is where the module is.
     ``open``: unknown bases; ``follows`` says of such a class that it does as modules do: ``__init__`` calls that of
     the bases, and a method puts the attribute where a tensor is that it is given.  ``copies`` are the calls that copy
-    it to where the inputs are, each with the name of the method.
+    it to where the inputs are, each with the name of the method.  ``fetched`` is where a method makes a number of it,
+    for which it would wait if it was on an accelerator; ``stopped`` is a move of the class's own that does not call
+    that of the bases, and so moves nothing that is registered.
     """
 
     owner: str
@@ -113,6 +115,8 @@ class Attribute(Site):
     open: bool = False
     follows: bool = False
     copies: tuple[tuple[ast.AST, str], ...] = ()
+    fetched: Step | None = None
+    stopped: Step | None = None
 
 
 @immutable(frozen=True, slots=True)

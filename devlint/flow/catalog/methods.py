@@ -14,6 +14,8 @@ CONVERSIONS = frozenset({"half", "float", "double", "bfloat16", "type"})
 """The methods that change the type of the numbers, and where the type of a tensor names a device, that."""
 FETCHES = frozenset({"cpu", "tolist", "item"})
 """The methods that bring the values of a tensor to the host, wherever it is."""
+TO_NUMBERS = FETCHES - {"cpu"}
+"""Those of them that make numbers of Python of the values, for which the host waits if they are on an accelerator."""
 WRITERS = frozenset({"add_scalar", "add_scalars"})
 """The methods of what writes TensorBoard's files, which make a number of each tensor that they are given."""
 TO_HOST = FETCHES | {"numpy"}

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from devlint.flow.catalog.creation import MAKING
-from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE
+from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE, TO_NUMBERS
+from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.module_bases import is_module_path, is_plain
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
@@ -137,6 +138,46 @@ def takes_along(info: ClassInfo, attribute: str) -> bool:
     """Whether a class has a move of its own that assigns an attribute, or any, by names that are not in the text."""
     own = (info.method(name) for name in (*OF_MODULES, "_apply"))
     return any(_assigns(node, attribute) for method in own if method is not None for node in method.own)
+
+
+def own_move(info: ClassInfo) -> FunctionInfo | None:
+    """A move of the class's own that does not call that of the bases, and so leaves what is registered where it is."""
+    own = (info.method(name) for name in (*OF_MODULES, "_apply"))
+    return next((method for method in own if method is not None and _ends_here(method)), None)
+
+
+def _ends_here(method: FunctionInfo) -> bool:
+    """Whether a move calls neither that of the bases nor another one of the same object, which does."""
+    moves = OF_MODULES | {"_apply"}
+    own = {names.method(call) for call in method.calls if names.called(call).rpartition(".")[0] == "self"}
+    # `nn.Module.to(self, device)`
+    of_bases = any(
+        names.method(call) in moves and call.args and names.is_name(call.args[0], "self") for call in method.calls
+    )
+    return moves.isdisjoint({*own, *map(names.of_super, method.nodes)}) and not of_bases
+
+
+def fetched(info: ClassInfo, attribute: str) -> ast.Call | None:
+    """Where a method of a class, but for the constructor, makes a number of what an attribute holds."""
+    calls = (call for method in info.methods.values() if method.name != "__init__" for call in method.calls)
+    return next((call for call in calls if _of_attribute(call, attribute)), None)
+
+
+def _of_attribute(call: ast.Call, attribute: str) -> bool:
+    if names.called(call) in ("int", "float", "bool") and len(call.args) == 1:
+        node: ast.AST = call.args[0]
+    elif names.method(call) in TO_NUMBERS and isinstance(call.func, ast.Attribute):
+        node = call.func.value
+    else:
+        return False
+    while not names.of_self(node):
+        if isinstance(node, ast.Call) and names.method(node) not in MOVERS | DESCRIPTIONS:
+            node = node.func
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and getattr(node, "attr", "") not in DESCRIPTIONS:
+            node = node.value
+        else:
+            return False
+    return names.of_self(node) == attribute
 
 
 def _assigns(node: ast.AST, attribute: str) -> bool:

@@ -28,6 +28,7 @@ _AS_REAL = frozenset(
 """What leaves real numbers real, as a method or as a function of one tensor."""
 _NUMBERS = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
 
+_COPIED = "{} copied to the device of the inputs at every use"
 _MADE_REAL = "override `_apply` and move it there: `.to(torch.bfloat16)` makes a buffer of complex numbers real"
 
 
@@ -79,6 +80,9 @@ class UnregisteredTensorAttribute(Rule):
     - A distribution is made of parameters or buffers, or of numbers, or its attributes are assigned by hand.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
     - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called.
+    - It is only copied where it is used, and a method makes a number of it, `.item()`, which costs nothing on the CPU
+      and as a buffer would make each call wait; or the class has a `cuda()` or `to()` that does not call that of
+      `nn.Module`, and would move no buffer: who selects the rule is told.
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
 
     ## Fix safety
@@ -119,26 +123,28 @@ class UnregisteredTensorAttribute(Rule):
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not all(leaf.implied for leaf in leaves):
                 return
-            what = "is copied to the device of the inputs at every use"
+            what = _COPIED.format("parts of it are" if all(map(_is_of_part, site.uses)) else "it is")
         elif site.value.many is not False:
-            what = "stays on the CPU and meets the inputs there"
+            what = "it stays on the CPU and meets the inputs there"
         else:
             return
         if site.kept:
-            what = "is moved by hand"
+            what = "it is moved by hand"
         sure = site.value.many is True and len(leaves) == 1 and not site.kept
+        # as a buffer it would make each call wait, or would not be moved either
+        against = site.stopped or (site.fetched if moved else None)
         # `Module.to(dtype)` would make a buffer of complex numbers real
         made = site.value.complex
         perhaps = made or (not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines)))
         yield Report(
-            f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
+            f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
-            severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
-            steps=site.uses,
-            help=_MADE_REAL if made else _help(site, self._is_early(site.value.node)),
-            fix=None if perhaps else self._fix(site),
-            asked=made and (moved or site.kept),
+            severity=None if (sure or (site.moved and not site.kept)) and against is None else Severity.INFO,
+            steps=site.uses if against is None else (*site.uses, against),
+            help=_MADE_REAL if made else _help(site, self._is_early(site.value.node)) + _beware(site, moved),
+            fix=None if perhaps or against else self._fix(site),
+            asked=against is not None or (made and (moved or site.kept)),
         )
 
     def _is_early(self, node: ast.AST) -> bool:
@@ -288,6 +294,18 @@ def _moved_by_hand(site: Attribute) -> Reports:
         help=f"if `{site.owner}` is a module, let it move the tensor: " + _help(site).removeprefix("register it: "),
         asked=True,
     )
+
+
+def _is_of_part(use: Step) -> bool:
+    """Whether it is a part of the attribute that is moved."""
+    return isinstance(receiver(use.node), ast.Subscript)
+
+
+def _beware(site: Attribute, moved: bool) -> str:
+    """What has to be done besides, for a buffer to be any better."""
+    if site.stopped is not None:
+        return f"; `{getattr(site.stopped.node, 'name', '')}()` of the class has to call that of the bases then"
+    return "; keep a number beside it for what reads it on the host" if site.fetched is not None and moved else ""
 
 
 def _help(site: Attribute, early: bool = False) -> str:

@@ -14,6 +14,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.tensors import Tensor, as_tensor
 from devlint.flow.domain.values import Value
+from devlint.flow.program import mutations
 from devlint.flow.syntax import names
 from devlint.sites.base import Act, Operand, Scope, Step
 from devlint.sites.placement import Attribute
@@ -36,6 +37,8 @@ class _Kept:
     open: bool = False
     chained: bool = False
     follows: bool = False
+    fetched: Step | None = None
+    stopped: Step | None = None
 
 
 class UnregisteredTensors(Observer):
@@ -119,6 +122,10 @@ class UnregisteredTensors(Observer):
         kept = _Kept(owner, name, frame.operand(node, value), scope_of(frame), kind)
         kept.open = bool(frame.owner and frame.owner.is_open)
         kept.chained = kept.open and bool(frame.info and "__init__" in map(names.of_super, frame.info.nodes))
+        if frame.owner is not None:
+            read, move = mutations.fetched(frame.owner, name), mutations.own_move(frame.owner)
+            kept.fetched = None if read is None else Step(read, "a number is made of it here", Act.FETCHED)
+            kept.stopped = None if move is None else Step(move.node, f"`{move.name}()` does not call that of the bases")
         self._known.setdefault((owner, name), kept)
 
     def names(self, owner: str) -> list[str]:
@@ -138,6 +145,7 @@ class UnregisteredTensors(Observer):
                 yield Attribute(
                     kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
                     kept.kind, open=kept.open, follows=kept.follows, copies=tuple(kept.copies.items()),
+                    fetched=kept.fetched, stopped=kept.stopped,
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:
