@@ -8,10 +8,13 @@ from devlint.device import Kind, Role
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import around, assigned, method_of, receiver, statement_of, targets_of
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.edits import shown
 from devlint.rules.code.lazy import cst
 from devlint.sites.placement import LeafMove
+from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 _FACTORIES = frozenset("arange empty eye full linspace logspace ones rand randint randn randperm tensor zeros".split())
 _PARAMETER = "parameter"
@@ -76,6 +79,8 @@ class MoveBreaksLeaf(Rule):
         if parameter:
             message = "a copy of the parameter {} takes its place, and {} no parameter: no module registers it"
             told = "move the data first, and make it a parameter then"
+            held = _plain_list(self.source, site.node)
+            told += f", in an `nn.ParameterList`: the plain list `{held}` registers nothing" if held else ""
         made_here, device = isinstance(site.value.node, ast.Call), device_at_hand(self.source, site.node, site.scope)
         edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
         yield Report(
@@ -92,6 +97,29 @@ class MoveBreaksLeaf(Rule):
             # a registered parameter is where its module is, and torch lets no plain tensor take its place
             or (parameter and site.value.device.role is Role.PLACE),
         )
+
+
+def _plain_list(source: Source, node: ast.AST) -> str:
+    """The attribute with the plain list of Python into which the result of a call is put, empty where it is none."""
+    function, statement = around(source, node), statement_of(source, node)
+    names = targets_of(statement)
+    for call in walk(function):
+        if isinstance(call, ast.Call) and method_of(call) == "append" and len(call.args) == 1:
+            holder = ast.unparse(receiver(call) or call)
+            lists = [isinstance(value, (ast.List, ast.ListComp)) for _, value in assigned(function).get(holder, ())]
+            put = call.args[0] is node or ast.unparse(call.args[0]) in names
+            if put and holder.startswith("self.") and lists and all(lists):
+                return holder
+    for target, held in assigned(function).items():
+        shown_list = any(isinstance(value, (ast.List, ast.ListComp)) and node in _items(value) for _, value in held)
+        if target.startswith("self.") and shown_list:
+            return target
+    return ""
+
+
+def _items(node: ast.expr) -> list[ast.expr]:
+    """What a display of a list, or a comprehension, puts into it."""
+    return node.elts if isinstance(node, ast.List) else [node.elt] if isinstance(node, ast.ListComp) else []
 
 
 def _severity(site: LeafMove, parameter: bool) -> Severity:
