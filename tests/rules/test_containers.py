@@ -22,6 +22,36 @@ def check(code: str, body: str, selected: bool = False) -> list[Finding]:
     return [found for found in check_source(HEAD + body, config=config) if found.code == code]
 
 
+@pytest.mark.parametrize("made", ["nn.Linear(2, 2),", "(nn.Linear(2, 2),)"])
+def test_a_tuple_by_a_comma_that_is_called_loses_the_comma(made: str) -> None:
+    body = f"""
+    def __init__(self):
+        super().__init__()
+        self.layer = {made}
+
+    def forward(self, x):
+        return self.layer(x.to("cuda"))
+"""
+    (found,) = check("DVL105", body)
+    assert found.help == "drop the comma behind the module, which makes a tuple of it"
+    assert found.fix is not None
+    (edit,) = found.fix.edits
+    assert edit.content == "nn.Linear(2, 2)"
+    (found,) = check("DVL105", body.replace("self.layer(x", "self.layer[0](x"))
+    assert found.help == "keep them in an `nn.ModuleList`"
+
+
+def test_what_is_given_and_kept_under_a_private_name_is_borrowed() -> None:
+    body = """
+    def __init__(self, layers: list[nn.Module]):
+        super().__init__()
+        self._layers = layers
+"""
+    assert not check("DVL105", body)
+    assert check("DVL105", body, selected=True)
+    assert check("DVL105", body.replace("_layers", "layers"))
+
+
 @pytest.mark.parametrize(
     ("kept", "listed"),
     [

@@ -13,6 +13,8 @@ from devlint.sites.placement import Attribute
 
 _CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
 
+_DROP = "drop the comma behind the module, which makes a tuple of it"
+
 
 class UnregisteredSubmodule(Rule):
     """Modules in a plain list, tuple or dict of a module are no submodules: neither moved, nor trained, nor saved.
@@ -59,12 +61,15 @@ class UnregisteredSubmodule(Rule):
     - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.
     - A list that hides a module on purpose: `self._teacher = [teacher]`, of which the module was made elsewhere.
     - The modules have no parameters.
+    - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
+      for those who select the rule.
     - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`: it is a hint for those who select
       the rule.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
-    dict change, as they should, and a checkpoint that was saved before lacks them.
+    dict change, as they should, and a checkpoint that was saved before lacks them. So does to drop the comma that makes
+    a tuple of a module which is called.
 
     ## References
     - [torch.nn.ModuleList](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html)
@@ -90,17 +95,31 @@ class UnregisteredSubmodule(Rule):
         # a class that moves what it keeps there, item by item, knows that nobody else does
         moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
         by_hand = bool(site.container) and any(map(moved.search, self.source.lines))
+        # what was made elsewhere, and goes by a private name, is borrowed: who made it has registered it
+        borrowed = site.name.startswith("_") and isinstance(site.value.node, ast.Name)
+        alone = self._alone(site)
         yield Report(
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
             node=site.value.node,
             label="modules, but no submodules",
-            severity=Severity.INFO if by_hand else None,
+            severity=Severity.INFO if by_hand or borrowed else None,
             # it may be hidden from `state_dict()` on purpose
-            asked=by_hand,
+            asked=by_hand or borrowed,
             steps=site.uses,
-            help=f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
-            fix=self._fix(site, wrapper),
+            help=_DROP if alone else f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
+            fix=self._fix(site, wrapper) if alone is None else self._without_comma(site, alone),
         )
+
+    def _alone(self, site: Attribute) -> ast.expr | None:
+        """The only item of a tuple that is called like a module: it was made by a comma too many."""
+        node = site.value.node
+        call = re.compile(rf"\bself\.{site.name}\(")
+        if not isinstance(node, ast.Tuple) or len(node.elts) != 1 or not any(map(call.search, self.source.lines)):
+            return None
+        return node.elts[0]
+
+    def _without_comma(self, site: Attribute, alone: ast.expr) -> Fix | None:
+        return fix_of("Drop the comma", self.replace(site.value.node, self.source.segment(alone)))
 
     def _fix(self, site: Attribute, wrapper: str) -> Fix | None:
         node = site.value.node
