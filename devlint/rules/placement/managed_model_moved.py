@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind
+from devlint.flow.catalog.creation import is_legacy
 from devlint.immutable import immutable
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import shown
+from devlint.rules.placement.operands.meetings import can_be_told
 from devlint.sites.placement import ManagedMove
 
 
@@ -52,7 +54,7 @@ _MANAGERS = {
     "Lightning": _Manager(
         "is in a hook of Lightning, whose trainer chooses the device",
         "it goes elsewhere if the trainer has chosen another",
-        "leave the move out; make new tensors with `device=self.device`",
+        _LEAVE_OUT,
         chosen=Severity.INFO,
     ),
     "Lightning's own": _Manager(
@@ -128,7 +130,7 @@ class ManagedModelMoved(Rule):
             label="moved by hand",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else severity,
             steps=(site.by,),
-            help=manager.help,
+            help=_to_the_trainers(site) if site.manager == "Lightning" and site.part else manager.help,
             asked=self._is_optional(site),
         )
 
@@ -137,3 +139,16 @@ class ManagedModelMoved(Rule):
         moved = {outer for outer, _ in way_to(self.source, site.node)}
         managed = (outer for outer, inner in way_to(self.source, site.by.node) if isinstance(outer, ast.If))
         return any(outer not in moved for outer in managed)
+
+
+def _to_the_trainers(site: ManagedMove) -> str:
+    """How to put what a hook makes where the trainer has put the rest."""
+    made, factory = site.value.node, site.value.factory
+    if not isinstance(made, ast.Call):
+        return f"{_LEAVE_OUT}; make new tensors with `device=self.device`"
+    if site.value.factory_node is made and is_legacy(factory) and made.args and isinstance(made.args[0], ast.List):
+        return "make it there: `torch.tensor(..., device=self.device)`"
+    if site.value.factory_node is made and can_be_told(factory, made):
+        return f"make it there: `{factory}(..., device=self.device)`"
+    # what a helper makes is where that makes it
+    return "move it to where the trainer has put the rest: `.to(self.device)`"

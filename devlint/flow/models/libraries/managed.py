@@ -173,12 +173,13 @@ def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:
         by = Step(given, "the trainer calls this with everything placed")
     else:
         by = Step(next(iter(info.parameters), info.node), "the trainer has placed all of it before it calls this")
+    part = given is None and not isinstance(receiver, Module)
     if target.kind is Kind.ACCELERATOR or target.switched:
-        return Managed("Lightning", by, part=given is None and not isinstance(receiver, Module))
+        return Managed("Lightning", by, part=part)
     if target.kind is not Kind.SYMBOL or target.role is not Role.DEVICE:
         return None
     if target.text != "self.device":
-        return Managed("Lightning", by)
+        return Managed("Lightning", by, part=part)
     return Managed("Lightning's own", by) if given is not None and re.fullmatch(_GETS_BATCH, info.name) else None
 
 
