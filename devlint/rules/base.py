@@ -65,6 +65,7 @@ class Rule:
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
     ``accelerated`` says that it speaks of what only happens once somebody has put a network on an accelerator.
+    ``raising`` says that it speaks of tensors that are not on the device where they are used, which raises.
     ``implied`` says that it rests on the CPU being the default device, which another file may change.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     ``proof`` says what of a run speaks for or against what was inferred; None where no run can tell.
@@ -77,6 +78,7 @@ class Rule:
     default: ClassVar[bool] = True
     hints: ClassVar[bool] = True
     accelerated: ClassVar[bool] = False
+    raising: ClassVar[bool] = False
     implied: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()

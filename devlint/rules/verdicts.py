@@ -11,7 +11,7 @@ from functools import lru_cache
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.flow.catalog.accelerator_api import EXPORTS
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import around, in_format
+from devlint.rules.code.blocks import around, in_format, way_to
 from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
@@ -56,9 +56,10 @@ def verdicts(
 def _finding(
     source: Source, rule: Rule, report: Report, node: ast.AST, owner: str, home: Callable[[ast.AST], Source] | None
 ) -> Finding:
-    homes = ((step, source if home is None else home(step.node)) for step in report.steps)
+    homes = [(step, source if home is None else home(step.node)) for step in report.steps]
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
+    told = (node, *(step.node for step, file in homes if file is source))
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -70,7 +71,7 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=report.asked or _is_for_few(source, rule, severity, node),
+        asked=report.asked or _is_for_few(source, rule, severity, node) or _is_shown(source, rule, told),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, owner),
@@ -93,6 +94,23 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
     # a copy of other people's code is for them to mend
     return severity < Severity.ERROR and (is_vendored(name) or stays)
+
+
+def _is_shown(source: Source, rule: Rule, told: Sequence[ast.AST]) -> bool:
+    """Whether a notebook keeps the error that is told of, since it is there to show it."""
+    if not rule.raising or not is_notebook(source.filename):
+        return False
+    from devlint.source.notebook.script import raised
+
+    lines = raised(source.text)
+    spans = [source.span(_simple_statement(source, node)) for node in told]
+    return any(line.strip() in lines for span in spans for line in source.lines[span.row - 1 : span.end_row])
+
+
+def _simple_statement(source: Source, node: ast.AST) -> ast.AST:
+    """The statement around a node, or the node itself where that is a compound one."""
+    outer = next((outer for outer, _ in reversed(way_to(source, node)) if isinstance(outer, ast.stmt)), node)
+    return node if hasattr(outer, "body") else outer
 
 
 def _stays_on_the_cpu(source: Source) -> bool:

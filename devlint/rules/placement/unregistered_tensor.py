@@ -97,6 +97,7 @@ class UnregisteredTensorAttribute(Rule):
     """
 
     code = "DVL104"
+    raising = True
     hints = False
     accelerated = True
     fixes = (Applicability.UNSAFE,)

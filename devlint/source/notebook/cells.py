@@ -25,6 +25,11 @@ _OLDEST = 4
 _PYTHON = frozenset({"python", "ipython", "python3"})
 _NO_LANGUAGE = "plaintext"
 """What an editor writes of a language that it does not know."""
+_OF_DEVICES = re.compile(r"(?i)\bsame device\b|\btwo devices\b|\bdevice type tensor\b|input type .* and weight type")
+"""What torch says of tensors that are not on the device where they are used."""
+_POINTED_AT = re.compile(r"^-+> *\d+ +(\S.*?) *$", re.MULTILINE)
+"""The line of code that a frame of a traceback of IPython points at."""
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class NotebookError(Exception):
@@ -47,8 +52,9 @@ class Piece(NamedTuple):
 class Cell:
     """One cell: its number (from 1, all kinds counted), whether it is Python code, its text, and where that stands.
 
-    ``run`` is whether the notebook keeps a count of its run. ``start`` and ``end`` are the place of the value of
-    ``source``: a string, or a list of strings.
+    ``run`` is whether the notebook keeps a count of its run, ``raised`` the lines of code in the traceback of an error
+    about devices that it keeps. ``start`` and ``end`` are the place of the value of ``source``: a string, or a list of
+    strings.
     """
 
     number: int
@@ -58,6 +64,7 @@ class Cell:
     end: int
     listed: bool
     run: bool = False
+    raised: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -177,7 +184,17 @@ def _read_cell(raw: str, cell: Piece, number: int) -> Cell:
     code = kind is not None and kind.value == "code" and python
     count = parts.get("execution_count")
     run = count is not None and isinstance(count.value, int)
-    return Cell(number, code, tuple(pieces), source.start, source.end, listed, run)
+    raised = _raised(parts.get("outputs"))
+    return Cell(number, code, tuple(pieces), source.start, source.end, listed, run, raised)
+
+
+def _raised(outputs: Piece | None) -> tuple[str, ...]:
+    """The lines that the tracebacks among the outputs of a cell point at, of errors about devices."""
+    listed = outputs.value if outputs is not None and isinstance(outputs.value, list) else []
+    errors = [piece.value for piece in listed if isinstance(piece.value, dict) and "evalue" in piece.value]
+    told = [error for error in errors if _OF_DEVICES.search(str(error["evalue"]))]
+    lines = [str(line) for error in told if isinstance(error.get("traceback"), list) for line in error["traceback"]]
+    return tuple(_POINTED_AT.findall(_COLOR.sub("", "\n".join(lines))))
 
 
 def _value(raw: str, at: int) -> tuple[Any, int]:

@@ -19,6 +19,8 @@ _HEAD = f"# {MARK}; coding: utf-8\n"
 _INDENTED = f"if 1:  # {MARK} indented;\n"
 """Comes before a cell that begins further in than it may."""
 _BORDER = re.compile(rf"^pass  # {MARK} cell (\d+);$", re.MULTILINE)
+_RAISED = re.compile(rf"^# {MARK} raised (.*)$", re.MULTILINE)
+"""Comes last: a line of code that raises, and the notebook shows how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,10 @@ class Script:
         """The script of a notebook; what is no Python in a cell that nobody ran, where others were run, is a note."""
         script = cls.of((cell.number, cell.text) for cell in notebook.cells if cell.code)
         run = {cell.number for cell in notebook.cells if cell.run}
-        return replace(script, broken=tuple(one for one in script.broken if not run or one[0] in run))
+        raised = dict.fromkeys(line for cell in notebook.cells for line in cell.raised if "devlint" not in line)
+        shown = "".join(f"# {MARK} raised {line}\n" for line in raised if len(split_lines(line)) == 1)
+        broken = tuple(one for one in script.broken if not run or one[0] in run)
+        return replace(script, text=script.text + shown, broken=broken)
 
     def with_text(self, text: str) -> Script:
         """The script with another text; an UnfixableError says that the cells cannot be told in it."""
@@ -114,6 +119,11 @@ class Script:
         return Span(
             max(span.row - before, 1), span.column, max(span.end_row - before, 1), span.end_column, self.cells[at]
         )
+
+
+def raised(text: str) -> frozenset[str]:
+    """The lines of code of which the notebook with this script shows that they raise an error about devices."""
+    return frozenset(_RAISED.findall(text))
 
 
 def _starts(text: str) -> list[int]:

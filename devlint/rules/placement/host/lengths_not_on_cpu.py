@@ -52,6 +52,7 @@ class LengthsNotOnCpu(Rule):
     """
 
     code = "DVL108"
+    raising = True
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 

@@ -65,6 +65,7 @@ class NumpyOnAccelerator(Rule):
     """
 
     code = "DVL107"
+    raising = True
     hints = False
     accelerated = True
     severity = Severity.ERROR

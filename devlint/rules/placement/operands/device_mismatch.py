@@ -69,6 +69,7 @@ class DeviceMismatch(Rule):
     - Either device is not known, or is known on some paths only.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
     - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
+    - A notebook keeps the error that it raised: what is there to be shown is for those who select the rule.
 
     ## Fix safety
     Moving the operand on the CPU to where the other one is, or creating it there, is unsafe: that it is the one in
@@ -82,6 +83,7 @@ class DeviceMismatch(Rule):
     """
 
     code = "DVL101"
+    raising = True
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     observed = True

@@ -131,6 +131,7 @@ class ForwardFactoryWithoutDevice(Rule):
     """
 
     code = "DVL103"
+    raising = True
     hints = False
     accelerated = True
     implied = True
