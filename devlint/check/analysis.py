@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from devlint.check.opened import NOTEBOOK, PYTHON, Opened, parse_errors
+from devlint.check.opened import KEPT, NOTEBOOK, PYTHON, Opened, parse_errors
 from devlint.check.outcome import AnalysisError
 from devlint.check.project import models
 from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
-from devlint.finding import Finding, Severity, Span, told
+from devlint.finding import Finding, Span, told
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.rules.base import Rule
@@ -68,7 +68,11 @@ class Analyzer:
     def opened(self, data: bytes) -> Opened:
         """The code in the content of the file."""
         if not self.filename.endswith(NOTEBOOK):
-            return Opened(data)
+            if not KEPT.search(data):
+                return Opened(data)
+            from devlint.check.exported import open_export
+
+            return open_export(data)
         from devlint.check.notebook import open_notebook
 
         return open_notebook(data, self.filename, self.config)
@@ -110,12 +114,11 @@ class Analyzer:
 
     def _unparsed(self, failure: ParseFailure, code: bytes | str) -> list[Finding]:
         span = Span(failure.row, failure.column, failure.row, failure.column + 1)
-        unread = f"{PYTHON} cannot read this file, so nothing in it was checked; exclude it if that is intended"
+        instead = "run devlint on one that can" if failure.newer else "exclude it if that is intended"
+        unread = f"{PYTHON} cannot read this file, so nothing in it was checked; {instead}"
         text = decode(code)
         comments = text if isinstance(text, str) else ""
-        # the program may run all the same, on a Python of its own
-        severity = Severity.INFO if failure.newer else Severity.ERROR
-        return parse_errors([(failure.message, span)], unread, self.filename, self.config, comments, severity)
+        return parse_errors([(failure, span)], unread, self.filename, self.config, comments)
 
 
 def rule_findings(

@@ -12,6 +12,7 @@ from devlint.immutable import immutable
 from devlint.source.document import UnfixableError
 from devlint.source.notebook.cells import Notebook, NotebookError, parsed, read, written
 from devlint.source.notebook.script import Script
+from devlint.source.text import ParseFailure
 
 
 @immutable(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class OpenedNotebook(Opened):
     def of(cls, script: Script, filename: str, config: Config, notebook: Notebook | None = None) -> OpenedNotebook:
         """The code of a script; of cells that are no Python is told unless a comment of another cell forbids it."""
         failures = [
-            (failure.message, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
+            (failure, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
             for number, failure in script.broken
         ]
         unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"
@@ -60,7 +61,8 @@ def open_notebook(data: bytes, filename: str, config: Config) -> OpenedNotebook:
         notebook = read(data)
     except NotebookError as error:
         unread = "nothing in it was checked; exclude it if that is intended"
-        broken = parse_errors([(str(error), Span(error.row, 1, error.row, 2))], unread, filename, config)
+        failure = ParseFailure(str(error), error.row, 1)
+        broken = parse_errors([(failure, Span(error.row, 1, error.row, 2))], unread, filename, config)
         return replace(OpenedNotebook.of(Script.of(()), filename, config), broken=tuple(broken))
     script = Script.read(notebook) if notebook.is_python else Script.of(())
     return OpenedNotebook.of(script, filename, config, notebook)

@@ -12,10 +12,14 @@ from devlint.config.schema import Config
 from devlint.finding import Finding, Severity, Span
 from devlint.immutable import immutable
 from devlint.rules.registry import registry
-from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded
+from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded, graded_codes
+from devlint.rules.subsumption import unasked
+from devlint.source.text import ParseFailure
 
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+\w", re.MULTILINE)
 NOTEBOOK = ".ipynb"
+KEPT = re.compile(rb"^[ \t]*[!%]%?\w", re.MULTILINE)
+"""A line of IPython, as a notebook that was exported may have kept it."""
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -39,26 +43,34 @@ class Opened:
 
 
 def parse_errors(
-    failures: Sequence[tuple[str, Span]],
+    failures: Sequence[tuple[ParseFailure, Span]],
     help_text: str,
     filename: str,
     config: Config,
     text: str = "",
-    severity: Severity = Severity.ERROR,
 ) -> list[Finding]:
     """DVL900 of code without a syntax tree, unless the configuration or a comment for all of ``text`` leaves it out."""
     rule = registry().get(PARSE_ERROR) if failures else None
     if rule is None or rule not in active_rules(filename, config):
         return []
     found = [
-        Finding(PARSE_ERROR, rule.name, severity, message, filename, span, help=help_text) for message, span in failures
+        Finding(PARSE_ERROR, rule.name, _severity(failure, filename), failure.message, filename, span, help=help_text)
+        for failure, span in failures
     ]
     if _is_of_another_library(text) and PARSE_ERROR not in asked(config):
         found = [replace(finding, asked=True) for finding in found]
     comments = suppressions(text, has_findings=False)
     # where the tokens end early, lines mean little
     comments.by_row = {None: comments.by_row.get(None, [])}
-    return graded(comments.apply(found), config)
+    # hints are one for all files, as those of other rules
+    wanted = asked(config) | graded_codes(config)
+    return graded([unasked(finding, wanted) for finding in comments.apply(found)], config)
+
+
+def _severity(failure: ParseFailure, filename: str) -> Severity:
+    """A hint where the program may run all the same, on a Python of its own, or once its reader has filled it in."""
+    unfinished = failure.unfinished and filename.endswith(NOTEBOOK)
+    return Severity.INFO if failure.newer or unfinished else Severity.ERROR
 
 
 def _is_of_another_library(text: str) -> bool:

@@ -17,12 +17,16 @@ NEWLINE = re.compile("\r\n|\r|\n")
 
 @immutable(frozen=True, slots=True)
 class ParseFailure:
-    """Why a file has no syntax tree, and where: row and column count from 1; a ``newer`` Python may know it."""
+    """Why a file has no syntax tree, and where: row and column count from 1; a ``newer`` Python may know it.
+
+    ``unfinished``: all that is missing is what a comment keeps the place of.
+    """
 
     message: str
     row: int
     column: int
     newer: bool = False
+    unfinished: bool = False
 
 
 def split_lines(text: str) -> list[str]:

@@ -133,12 +133,25 @@ def tree_of(
     except SyntaxError as error:
         row = max(error.lineno or 1, 1)
         more = hint(text, row, error.msg) if hint is not None else ""
-        return ParseFailure(f"{error.msg}{more}", row, max(error.offset or 1, 1), newer=bool(more))
+        column, unfinished = max(error.offset or 1, 1), _keeps_the_place(text, row, error.msg)
+        return ParseFailure(f"{error.msg}{more}", row, column, newer=bool(more), unfinished=unfinished)
     except (RecursionError, MemoryError):
         return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
     except (ValueError, UnicodeError) as error:
         # Lone surrogates, and integers longer than Python's limit.
         return ParseFailure(str(error), 1, 1)
+
+
+def _keeps_the_place(text: str, row: int, message: str) -> bool:
+    """Whether nothing but a comment stands where a block is expected, as in what others are to fill in."""
+    header = re.fullmatch(r"expected an indented block after .* on line (\d+)", message)
+    if header is None:
+        return False
+    lines = [line.strip() for line in split_lines(text)]
+    # the row is that of the first line which is not far enough in, or of the last one of all
+    ended = all(line[:1] in ("", "#") for line in lines[row - 1 :])
+    between = lines[int(header[1]) : None if ended else row - 1]
+    return next(filter(None, reversed(between)), "").startswith("#")
 
 
 _NEWER = (

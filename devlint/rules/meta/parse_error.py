@@ -28,7 +28,9 @@ class ParseError(Rule):
     ```
 
     ## When it stays silent
-    It is a hint where a newer Python than the one that devlint runs on may read the file: run devlint on that one.
+    It is a hint where a newer Python than the one that devlint runs on may read the file: run devlint on that one. So
+    it is in a notebook where a comment keeps the place of a block that its reader is to write. A file that was a
+    notebook and kept its magics (`%matplotlib inline`) and commands (`!pip install`) is read as a notebook is.
 
     The file imports something, and never names torch: then it is for those who select the rule, since nothing in it was
     to be checked. Else never, unless it is ignored by name: `--select` of other rules does not switch it off. A file

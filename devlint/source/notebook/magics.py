@@ -6,7 +6,7 @@ A line stays a line, and what is Python in it stays in its columns.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from devlint.source.text import ParseFailure, split_lines
@@ -17,6 +17,8 @@ MARK = "\x1fdevlint"
 _CELL = re.compile(r"\s*%%(?P<name>\w+)")
 _ESCAPES = ("%", "!", "?", ",", ";", "/")
 """With what IPython's own lines begin: the last three call a function without the brackets."""
+_OF_FILES = ("%", "!")
+"""With what lines begin that stay when a notebook is exported."""
 _PYTHON_CELLS = frozenset({"capture", "debug", "memit", "mprun", "prun", "time", "timeit"})
 """Magics of a cell whose text is Python, run in the notebook itself."""
 _TIMED = re.compile(
@@ -80,8 +82,23 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
         failure = _failure(f"if 1:\n{code}")
         if failure is None:
             return Plain(code, replaced, indented=True)
-        failure = ParseFailure(failure.message, max(failure.row - 1, 1), failure.column)
+        failure = replace(failure, row=max(failure.row - 1, 1))
     return Plain(code, replaced) if failure is None else failure
+
+
+def exported(text: str) -> Plain | None:
+    """The Python of a file that was a notebook once and kept IPython's lines, ``None`` where those are not what fails.
+
+    A file in which Python finds no fault has no such lines.
+    """
+    failure = _failure(text)
+    if failure is None or not split_lines(text)[failure.row - 1].lstrip().startswith(_OF_FILES):
+        return None
+    try:
+        found = plain(text, count(1))
+    except SkippedCell:
+        return None
+    return None if isinstance(found, ParseFailure) or found.indented else found
 
 
 def restored(line: str, replaced: dict[str, str]) -> str:
@@ -184,4 +201,4 @@ def _failure(text: str) -> ParseFailure | None:
     found = tree_of(text)
     if not isinstance(found, ParseFailure):
         return None
-    return ParseFailure(found.message, min(found.row, len(split_lines(text))), found.column)
+    return replace(found, row=min(found.row, len(split_lines(text))))

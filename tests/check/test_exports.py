@@ -1,0 +1,83 @@
+"""What Python cannot read and is no mistake: former notebooks, places to fill in, the syntax of newer Pythons."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from devlint import check_source
+from devlint.rules.subsumption import summarized
+from tests.notebooks import notebook
+from tests.test_cli import run
+
+EXPORT = b"""# %% [markdown]
+# # Setup
+# %%
+!pip install nothing
+%matplotlib inline
+import torch
+if True:
+    !pip install \\
+        --upgrade nothing
+
+# %%
+x = torch.ones(3, 3)
+y = torch.ones(3, 3).cuda()
+z = x + y
+"""
+LATER = "import torch\n\n\ndef first[T](x: T) -> T:\n    return x\n"
+
+
+def test_a_file_that_was_a_notebook_is_read_without_its_magics() -> None:
+    found = check_source(EXPORT, "export.py")
+    assert [(one.code, one.span.row, one.span.column) for one in found if one.code == "DVL101"] == [("DVL101", 14, 5)]
+    assert "DVL900" not in {one.code for one in found}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_fix_leaves_its_magics_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = EXPORT + b"\n\ndef make(device):\n    return torch.ones(3, 3).to(device)\n"
+    before = text.replace(b"\n", end.encode())
+    (tmp_path / "export.py").write_bytes(before)
+    run("--fix", "--unsafe-fixes", "--select", "DVL203", "export.py")
+    after = (tmp_path / "export.py").read_bytes()
+    assert after == before.replace(b"torch.ones(3, 3).to(device)", b"torch.ones(3, 3, device=device)")
+
+
+@pytest.mark.parametrize(
+    "text", [b"import torch\nx = (\n%time\n", b"import torch\n!ls\nx = = 3\n", b"import torch\nx = = 3\n!ls\n"]
+)
+def test_what_is_wrong_in_it_is_told(text: bytes) -> None:
+    assert [one.code for one in check_source(text, "export.py")] == ["DVL900"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "severity"),
+    [
+        ("for x in range(3):\n    # YOUR CODE GOES HERE\n\nprint(x)", "info"),
+        ("for x in range(3):\n    # YOUR CODE GOES HERE\n    #####\n\n", "info"),
+        ("for x in range(3):\n\nprint(x)", "error"),
+        ("# a loop\nfor x in range(3):", "error"),
+    ],
+)
+def test_a_place_to_fill_in_is_a_hint(cell: str, severity: str) -> None:
+    found = check_source(notebook("import torch", cell), "a.ipynb")
+    assert [(one.code, str(one.severity)) for one in found] == [("DVL900", severity)]
+
+
+def test_a_program_in_which_a_comment_stands_for_a_block_is_broken() -> None:
+    (found,) = check_source("import torch\nfor x in range(3):\n    # print(x)\nprint(3)\n", "a.py")
+    assert str(found.severity) == "error"
+
+
+def test_what_newer_pythons_read_is_one_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devlint.source.tree._NEWER", (((3, 99), re.compile(r".*first")),))
+    text = LATER.replace("[T]", "[[T")
+    found = [finding for name in ("a.py", "b.py", "c.py") for finding in check_source(text, name)]
+    assert [(one.code, str(one.severity)) for one in found] == [("DVL900", "info")] * 3
+    (told,) = summarized(found)
+    assert told.message.endswith("(2 more of DVL900, in 3 files)")
+    assert "run devlint on one that can" in told.help
