@@ -433,3 +433,21 @@ def test_a_comprehension_may_want_as_many_tensors_as_it_has_rounds(body: str, to
     )
     assert [code for code, _ in told(text)] == told_to_all
     assert "DVL202" in [code for code, _ in told(text, RuleLayer(("DVL202",)))]
+
+
+@pytest.mark.parametrize(
+    ("besides", "found"),
+    [
+        ("stream = torch.cuda.Stream(device=kind)", []),
+        ("x = torch.zeros(3, device=kind)", [("DVL607", "info")]),
+        ('x = torch.zeros(3, device="cpu").to(kind)', [("DVL607", "warning")]),
+        ("x = torch.cuda.is_available()", [("DVL607", "warning")]),
+    ],
+)
+def test_an_accelerator_may_be_missing_where_the_code_is_meant_to_run_without(
+    besides: str, found: list[tuple[str, str]]
+) -> None:
+    """Seen in mergekit, which spreads its work over several GPUs."""
+    text = f"import torch\n\nkind = torch.accelerator.current_accelerator().type\n{besides}\n"
+    assert [one for one in told(text) if one[0] == "DVL607"] == found
+    assert "DVL607" in [code for code, _ in told(text, RuleLayer(("DVL607",)))]
