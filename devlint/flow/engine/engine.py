@@ -31,6 +31,7 @@ from devlint.flow.evaluation.attributes import attribute
 from devlint.flow.interprocedural import activation, foreign_calls, instantiation
 from devlint.flow.interprocedural.call_contexts import CallContexts, is_despite
 from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
+from devlint.flow.interprocedural.inheritance import settled
 from devlint.flow.interprocedural.instantiation import survives
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.rng import is_kept
@@ -220,7 +221,7 @@ class Engine(Interpreter):
             return known
         heap = self._class_heaps[info] = {}
         for parent in () if inherits_deeply(info) else info.parents():
-            inherited = self.class_heap(parent)
+            inherited = settled(self.class_heap(parent), info, parent)
             if parent.index is not self.index:
                 inherited = scrubbed_heap(inherited)
             source, target = parent.oid, info.oid
