@@ -15,6 +15,7 @@ from devlint.finding import Severity
 from devlint.flow.catalog.modules import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
+from devlint.rules.subsumption import summarized
 from devlint.sites.base import Scope
 from devlint.sites.distributed import Wrap
 from devlint.source.tree import Source
@@ -101,3 +102,20 @@ def test_what_is_wrapped_to_be_saved_is_never_called() -> None:
     """Seen in pytorch-semseg."""
     for use, told in (("torch.save(m.state_dict(), path)", False), ("torch.save(m.state_dict(), m(path))", True)):
         assert bool(judged(rest=f"{use}\n")) is told
+
+
+def test_what_is_read_from_one_wrapper_is_one_finding() -> None:
+    """The first place raises, and the others are never reached with the wrapper."""
+    text = """from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+def setup(build, rank=None):
+    model = build().to(rank)
+    if rank is not None:
+        model = DDP(model, device_ids=[rank])
+    print(model.layers)
+    return model, model.compiled()
+"""
+    (found,) = [one for one in summarized(check_source(text)) if one.code == "DVL502"]
+    assert found.span.row == 8
+    assert [place.span.row for place in found.related] == [7, 9]

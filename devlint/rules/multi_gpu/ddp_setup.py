@@ -27,9 +27,10 @@ class DdpSetup(Rule):
     Reports `DistributedDataParallel` with several `device_ids`, with `device_ids` and a module on the CPU, with a
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
     makes no process group; and processes that meet at a barrier before each has chosen its device. Also what is read
-    from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`. As a hint, attributes
-    that are set on the wrapper, `device_ids=[rank]` beside `rank % torch.cuda.device_count()`, and NCCL process groups
-    in a script that never says which GPU is a process's own. In an audit also ranks that used one GPU together.
+    from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`; all that is read from
+    one wrapper is one finding, since the first place raises. As a hint, attributes that are set on the wrapper,
+    `device_ids=[rank]` beside `rank % torch.cuda.device_count()`, and NCCL process groups in a script that never says
+    which GPU is a process's own. In an audit also ranks that used one GPU together.
 
     ## Why it matters
     Each process serves one GPU, on which its module has to be before it is wrapped: wrapping looks at the parameters
@@ -66,7 +67,8 @@ class DdpSetup(Rule):
     - An attribute that is set on the wrapper is read there, in the same function, which hands the wrapper to nobody.
     - An attribute is read from a wrapper, but the function asks what it is (`isinstance`, `hasattr`), or handles that
       it may be missing, or is on a path where the module may not be wrapped; or the file says `__getattr__` or
-      `setattr`, or gives anything an attribute of this name.
+      `setattr`, or gives anything an attribute of this name; or the class of the module inside is known, and nothing in
+      it has this name, so that unwrapping would not help.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
@@ -132,6 +134,8 @@ class DdpSetup(Rule):
             severity=Severity.WARNING if site.perhaps else None,
             steps=(site.made,),
             help=f"read it from the module inside: `{inside or site.text + '.module'}.{attribute}`",
+            # the first of them raises, and those behind it are never reached with the wrapper
+            cause=f"{site.text} of line {getattr(site.made.node, 'lineno', 0)}",
         )
 
     def _told_apart(self, read: ast.Attribute) -> bool:

@@ -24,7 +24,7 @@ from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.functions import function
 from devlint.flow.program.def_use import Code
 from devlint.flow.program.identity import identity
-from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
 from devlint.immutable import immutable, replace
@@ -128,10 +128,25 @@ def _read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     settled = any(guard.subject in known.text for guard in base.perhaps for known in frame.state.facts)
     if wrapped is None or settled or frame.tried or frame.shim or _adds(frame, node.attr):
         return
+    if isinstance(base.wraps, Module) and base.wraps.cls is not None and not _may_have(base.wraps.cls, node.attr):
+        return
     made = Step(wrapped.node, "it is wrapped here")
     frame.emit(
         Unforwarded(node, scope_of(frame), base.path, frame.interpreter.text(node.value), made, bool(base.perhaps))
     )
+
+
+def _may_have(info: ClassInfo, name: str) -> bool:
+    """Whether a class may have an attribute: something in it has this name, or nothing is known of one of its bases."""
+    asked = {name, "__getattr__", "setattr"}
+    return not info.roots() <= {"torch.nn.Module"} or any(asked & _names(known) for known in info.linearization())
+
+
+@derived
+def _names(info: ClassInfo) -> frozenset[str]:
+    """All that is named in a class, or spelled, as ``register_buffer`` has it."""
+    fields = (getattr(node, key, None) for node in info.nodes for key in ("attr", "id", "name", "value"))
+    return frozenset(field for field in fields if isinstance(field, str))
 
 
 def _adds(frame: Frame, name: str) -> bool:
