@@ -1,4 +1,4 @@
-"""Kinds of files by the conventions of the ecosystem: tests, notebooks, examples, other people's code.
+"""Kinds of files by the conventions of the ecosystem: tests, notebooks, examples, data, other people's code.
 
 What something costs, or where else it could run, hardly matters in some of them.
 """
@@ -33,6 +33,10 @@ _TESTS = re.compile(r"^(?:import pytest\b|from torch\.autograd(?:\.gradcheck)? i
 """What a file imports that is one of tests, whatever its name."""
 
 
+_TRANSFORMS = re.compile(r"(?:[a-z]+_)*(?:transforms?|augment(?:s|ations?)?|datasets?|preprocess(?:ing|ors?)?)")
+"""What files and folders are called that make samples, which is the host's work."""
+
+
 def is_test_file(filename: str, text: str = "") -> bool:
     """Whether a file is one of tests, by name or ``text``: then the ``test`` of every :class:`Scope` in it holds."""
     name = filename.replace("\\", "/").rpartition("/")[2]
@@ -53,6 +57,12 @@ def is_vendored(filename: str) -> bool:
 def is_example(filename: str) -> bool:
     """Whether a file shows how something is used."""
     return not _EXAMPLES.isdisjoint(_folders(filename))
+
+
+def makes_samples(filename: str) -> bool:
+    """Whether a file transforms samples before anything moves them, or makes them."""
+    name = filename.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+    return any(_TRANSFORMS.fullmatch(part.lower()) for part in (*_folders(filename), name))
 
 
 def is_notebook(filename: str) -> bool:

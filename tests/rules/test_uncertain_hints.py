@@ -451,3 +451,75 @@ def test_an_accelerator_may_be_missing_where_the_code_is_meant_to_run_without(
     text = f"import torch\n\nkind = torch.accelerator.current_accelerator().type\n{besides}\n"
     assert [one for one in told(text) if one[0] == "DVL607"] == found
     assert "DVL607" in [code for code, _ in told(text, RuleLayer(("DVL607",)))]
+
+
+SIZED = """import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    @property
+    def feature_dim(self):
+        x = self.layer(torch.zeros(1, 8))
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "everybody"),
+    [
+        ("x.shape[1]", False),
+        ("x.flatten().size(0)", False),
+        ("int(x.numel()) // 2", False),
+        ("(x.shape[0], x.shape[1])", False),
+        ("x", True),
+        ("x.shape[1], x", True),
+    ],
+)
+def test_what_is_made_to_be_measured_is_for_those_who_ask(returned: str, everybody: bool) -> None:
+    """Seen in torcheeg, whose networks ask for it while they are built."""
+    text = SIZED.format(returned)
+    assert [code for code, _ in told(text) if code == "DVL103"] == ["DVL103"] * everybody
+    assert "DVL103" in [code for code, _ in told(text, RuleLayer(("DVL103",)))]
+
+
+PATHWAYS = """import torch
+from torch import nn
+
+class Pathways(nn.Module):
+    def __init__(self, alpha=4):
+        super().__init__()
+        self.alpha = alpha
+        {}
+
+    def forward(self, frames: torch.Tensor):
+        frames.permute(0, 1).numpy()
+        return frames[::2] + torch.linspace(0, 1, frames.shape[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "everybody"),
+    [
+        ("project/pytorch/transforms.py", "", False),
+        ("project/transforms/corruption.py", "", False),
+        ("project/video_augmentations.py", "", False),
+        ("project/datasets/pathways.py", "", False),
+        ("project/models/pathways.py", "", True),
+        ("project/models/transformer.py", "", True),
+        # a network, whatever its file is called
+        ("project/transforms/coupling.py", "self.layer = nn.Linear(8, 8)", True),
+    ],
+)
+def test_samples_are_on_the_host_while_they_are_transformed(name: str, part: str, everybody: bool) -> None:
+    """Seen in zamba, dinov3 and torch-uncertainty."""
+    text = PATHWAYS.format(part)
+    codes = [code for code, _ in told(text, name=name) if code in ("DVL103", "DVL107")]
+    assert codes == ["DVL107", "DVL103"] * everybody
+    assert {"DVL103", "DVL107"} <= {code for code, _ in told(text, RuleLayer(("DVL103", "DVL107")), name=name)}

@@ -15,7 +15,7 @@ from devlint.flow.syntax.names import abbreviated
 from devlint.rules.code.blocks import beside, idle_statement, receiver, removal, statement_of
 from devlint.rules.code.lazy import cst
 from devlint.sites.base import Scope
-from devlint.source.file_kinds import is_of_tests
+from devlint.source.file_kinds import is_of_tests, makes_samples
 from devlint.source.tree import Source
 
 _LONG, _LONGEST = 40, 60
@@ -183,6 +183,11 @@ def measures(scope: Scope) -> bool:
 def in_test(source: Source, scope: Scope) -> bool:
     """Whether the code belongs to a test: by its function, class or file, or by the folder of the file."""
     return scope.test or is_of_tests(source.filename)
+
+
+def on_samples(source: Source, scope: Scope) -> bool:
+    """Whether code works on samples, as nothing with parameters does: whoever keeps them has them on the host yet."""
+    return (scope.stateless or not scope.module) and makes_samples(source.filename)
 
 
 def short(text: str, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from devlint.flow.catalog.concepts import METHOD
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.device_candidates import left_to_default
-from devlint.rules.code.edits import fix_of, shown
+from devlint.rules.code.edits import fix_of, on_samples, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
@@ -52,7 +52,8 @@ class NumpyOnAccelerator(Rule):
       told, if annotations or the code say that it is a tensor.
     - It is only probably on the device of the network of somebody else that returned it, which may return an array: a
       warning for those who select the rule.
-    - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`.
+    - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`. Who selects the rule is
+      told of a transform of samples, in a file that is called so (`transforms.py`, `datasets/`).
     - A failure is handled by the code around it.
 
     ## Fix safety
@@ -105,7 +106,8 @@ class NumpyOnAccelerator(Rule):
             # but for the forward of a network, what reads the host's memory is called with all of it on the host; what
             # somebody else's network returns may be an array
             asked=not (forward or any(_is_moved(operand) for operand, _ in away))
-            or not any(operand.device.known for operand, _ in away),
+            or not any(operand.device.known for operand, _ in away)
+            or (on_samples(self.source, site.scope) and not any(_is_moved(operand) for operand, _ in away)),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
 

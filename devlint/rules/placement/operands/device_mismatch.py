@@ -9,7 +9,7 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at, targets_of, way_to
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
     MODULE,
@@ -97,7 +97,8 @@ class DeviceMismatch(Rule):
                 yield from (_hint(meeting, site) for meeting in found)
             return
         if isinstance(site, Operation) and site.kind is OperationKind.BROUGHT:
-            yield from (_brought(meeting, site) for meeting in found)
+            samples = on_samples(self.source, site.scope)
+            yield from (_brought(meeting, site, samples) for meeting in found)
             return
         mismatches = [meeting for meeting in found if meeting.creation is None]
         for meeting in mismatches[:1]:
@@ -120,15 +121,19 @@ class DeviceMismatch(Rule):
             )
 
 
-def _brought(meeting: Meeting, site: Operation) -> Report:
-    """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere."""
+def _brought(meeting: Meeting, site: Operation, samples: bool) -> Report:
+    """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere.
+
+    What a caller keeps is on the host while it is one of the ``samples``.
+    """
     stray, other = meeting.stray, meeting.other
     message = f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}"
     label, told = (
         f"`{site.operator}` brings them together",
         f"create it in `{site.operator}` on the device of the argument",
     )
-    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told)
+    asked = samples and other.device.role is Role.INPUT
+    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told, asked=asked)
 
 
 def _hint(meeting: Meeting, site: Hint) -> Report:

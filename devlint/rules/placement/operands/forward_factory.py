@@ -23,7 +23,7 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, takes_device
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
@@ -112,6 +112,10 @@ class ForwardFactoryWithoutDevice(Rule):
       `.type_as(x)`.
     - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, to
       read by index, on the CPU, or as `lengths` of `pack_padded_sequence`.
+    - Who selects the rule is told where a function returns nothing but a size of what comes of the new tensor, which is
+      asked for while the module is built; and where a transform of samples, in a file that is called so
+      (`transforms.py`, `datasets/`), meets its argument.
+    - A loop puts something else in its place in the first round, `if i == 0: total = y`, before it is met.
     - The index of a write is made of values of the host for this write alone, or of what another function made; or
       DVL203 tells of the copy.
     - Results are collected on the CPU in a function that chose a device itself.
@@ -175,9 +179,22 @@ class ForwardFactoryWithoutDevice(Rule):
                 fix=self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
+                or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
                 or self._stands_in(meeting.creation)
+                or self._measures(meeting.creation)
                 or meeting.stray.factory in UNWRITTEN,
             )
+
+    def _is_replaced_first(self, made: ast.AST, met: ast.AST) -> bool:
+        """Whether the first round of a loop puts something else in the place of a tensor, before it is met."""
+        statement = statement_of(self.source, made)
+        named = targets_of(statement)
+        if statement is None or len(named) != 1 or function_at(self.source, made) is not function_at(self.source, met):
+            return False
+        behind = range(statement.lineno + 1, getattr(met, "lineno", 0) + 1)
+        loops = [part for part in walk(around(self.source, made)) if isinstance(part, ast.For)]
+        inside = (part for loop in loops if loop.lineno in behind for part in walk(loop) if isinstance(part, ast.If))
+        return any(_is_first(part.test) and _assigns(part, named[0]) for part in inside)
 
     def _is_mask(self, made: ast.AST) -> bool:
         """Whether what is made is of truth values."""
@@ -192,6 +209,8 @@ class ForwardFactoryWithoutDevice(Rule):
     def _may_stay(self, meeting: Meeting, made: ast.AST, site: Forward | Operation | Hint) -> bool:
         """Whether it is an index that comes from the host in any case: for one write, or with what is not made here."""
         stray = meeting.stray
+        if self._is_replaced_first(made, site.node):
+            return True
         if isinstance(site, Forward):
             return self._is_mask(made)
         if not isinstance(site, Operation) or site.kind is not OperationKind.INDEXED or stray is site.operands[0]:
@@ -209,6 +228,13 @@ class ForwardFactoryWithoutDevice(Rule):
         asked = [part for test in tests for part in walk(test) if isinstance(part, ast.Call)]
         asked = [call for call in asked if ast.unparse(call.func) in ASKS_FOR_TENSORS and call.args]
         return any(ast.unparse(call.args[0]) in targets for call in asked)
+
+    def _measures(self, made: ast.AST) -> bool:
+        """Whether a tensor is made to see how large what comes of it is, and the function returns nothing else."""
+        function = function_at(self.source, made)
+        inside = walk(function) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+        results = [part.value for part in inside if isinstance(part, ast.Return)]
+        return bool(results) and all(value is not None and _is_size(value) for value in results)
 
     def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
         """Whether a tensor is where a batch of a loop is, which a loader of the caller's leaves on the CPU."""
@@ -241,6 +267,39 @@ class ForwardFactoryWithoutDevice(Rule):
             stands = told and stands_at(self.source, target, node)
             edits.append(with_arguments(self.source, node, device=target) if stands else None)
         return fix_of(f"Add `device={target}`", *edits)
+
+
+_SIZES = frozenset({"size", "numel", "int", "tuple", "list", "len", "prod"})
+"""Functions and methods of which a size comes, or that take one."""
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether an expression is a size of a tensor: a part of its shape, or the number of its elements."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return bool(node.elts) and all(map(_is_size, node.elts))
+    if isinstance(node, ast.Subscript):
+        return _is_size(node.value)
+    if isinstance(node, ast.BinOp):
+        return _is_size(node.left) or _is_size(node.right)
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Attribute) and node.attr == "shape"
+    name = method_of(node) or ast.unparse(node.func)
+    return name in ("size", "numel") or (name in _SIZES and any(map(_is_size, node.args)))
+
+
+def _is_first(test: ast.expr) -> bool:
+    """Whether a test holds in the first round of a loop: of its number, which is counted from 0."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return isinstance(test.operand, ast.Name)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    return isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value == 0
+
+
+def _assigns(branch: ast.If, name: str) -> bool:
+    """Whether a branch gives a name something that is not made of what it held."""
+    given = [part for part in branch.body if isinstance(part, ast.Assign) and name in targets_of(part)]
+    return any(name not in {part.id for part in walk(one.value) if isinstance(part, ast.Name)} for one in given)
 
 
 def _is_list(function: ast.AST, name: str) -> bool:
