@@ -523,3 +523,74 @@ def test_samples_are_on_the_host_while_they_are_transformed(name: str, part: str
     codes = [code for code, _ in told(text, name=name) if code in ("DVL103", "DVL107")]
     assert codes == ["DVL107", "DVL103"] * everybody
     assert {"DVL103", "DVL107"} <= {code for code, _ in told(text, RuleLayer(("DVL103", "DVL107")), name=name)}
+
+
+def test_a_leaf_that_may_be_there_already_or_is_replaced_is_for_those_who_ask() -> None:
+    """What a call of others has made may be on the device, and torch takes no plain tensor for a parameter."""
+    text = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(8)).to(device)
+
+    def forward(self, x):
+        return x * self.scale
+"""
+    assert told(text) == [("DVL106", "error")]
+    replaced = text + "\n    def reset(self, x):\n        self.scale = x.mean(0)\n"
+    assert told(replaced) == []
+    assert ("DVL106", "error") in told(replaced, RuleLayer(("DVL106",)))
+    renewed = text + "\n    def reset(self, x):\n        self.scale = nn.Parameter(x.mean(0))\n"
+    assert told(renewed) == [("DVL106", "error")]
+    given = """\
+import torch
+from torch import nn
+
+def refine(start, device):
+    roll = nn.Parameter(start.roll, requires_grad=True).to(device)
+    torch.optim.Adam([roll]).step()
+"""
+    assert told(given) == []
+    assert told(given, RuleLayer(("DVL106",))) == [("DVL106", "error")]
+
+
+SUM = """\
+import torch
+
+def train(model, optimizer, batches):
+    total = 0
+    for x in batches:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss
+"""
+
+
+def test_losses_that_nobody_reads_are_for_those_who_ask() -> None:
+    """They go with the function."""
+    assert told(SUM) == []
+    assert told(SUM, RuleLayer(("DVL403",))) == [("DVL403", "warning")]
+    assert told(SUM + "    return total / len(batches)\n") == [("DVL403", "warning")]
+    collected = SUM.replace("total = 0", "total = []").replace("total += loss", "total.append(loss)")
+    assert told(collected) == []
+    assert told(collected + "    print(total[0])\n") == [("DVL403", "warning")]
+
+
+def test_copies_of_one_number_are_for_those_who_ask() -> None:
+    """Beside the rest of a round they are nothing."""
+    text = """\
+import torch
+
+def unroll(x, parts, device):
+    x = x.to(device)
+    for part in parts:
+        x = torch.where(part > 0, x, torch.tensor([0.0]).to(device))
+    return x
+"""
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL202",))) == [("DVL202", "warning")]
+    assert told(text.replace("[0.0]", "[0.0, 1.0]")) == [("DVL202", "warning")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import Kind, Role
+from devlint.device import Kind
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, assigned, method_of, receiver, statement_of, targets_of
+from devlint.rules.code.blocks import around, assigned, function_at, method_of, receiver, statement_of, targets_of
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.edits import shown
 from devlint.rules.code.lazy import cst
@@ -55,6 +55,9 @@ class MoveBreaksLeaf(Rule):
     - `retain_grad()` is called on the copy.
     - The tensor is there already, or it only goes into a computation, or is returned.
     - A parameter with `requires_grad=False` that the function keeps to itself.
+    - Who selects the rule is told where nothing shows that the tensor was made on the CPU: what an argument, or a call
+      of others, gives may be there already. Also of an attribute that another method gives something else, as torch
+      forbids for a registered parameter.
     - The receiver is not proven to be a tensor: modules have `.requires_grad_()`, too, and move in place.
 
     ## Fix safety
@@ -91,12 +94,28 @@ class MoveBreaksLeaf(Rule):
             steps=() if site.gradient is None else (site.gradient,),
             help=told,
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
-            # what is meant for the host has been there before; and the gradient of a leaf may be asked of autograd
-            asked=(site.target is not None and site.target.kind is Kind.CPU)
-            or ((not parameter or site.target is None) and site.gradient is None)
-            # a registered parameter is where its module is, and torch lets no plain tensor take its place
-            or (parameter and site.value.device.role is Role.PLACE),
+            asked=_may_be_meant(site, parameter) or _is_replaced(self.source, site),
         )
+
+
+def _may_be_meant(site: LeafMove, parameter: bool) -> bool:
+    """Whether the move may well do nothing, or the leaf be wanted for something else than its gradient."""
+    if site.target is None:
+        return site.gradient is None
+    # what an argument, or a call of others, has given is perhaps there; and what is meant for the host has been there
+    copied = site.target.kind is not Kind.CPU and any(leaf.kind is Kind.CPU for leaf in site.value.device.leaves())
+    # the gradient of a leaf may be asked of autograd
+    return not copied or (not parameter and site.gradient is None)
+
+
+def _is_replaced(source: Source, site: LeafMove) -> bool:
+    """Whether another method puts something else into the attribute, as torch forbids for a registered parameter."""
+    names, here = targets_of(statement_of(source, site.node)), function_at(source, site.node)
+    if not site.attribute:
+        return False
+    assignments = (part for part in walk(source.tree) if isinstance(part, ast.Assign) and targets_of(part) == names)
+    others = (ast.unparse(part.value) for part in assignments if function_at(source, part) is not here)
+    return any("Parameter(" not in value for value in others)
 
 
 def _plain_list(source: Source, node: ast.AST) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
+from devlint.rules.code.blocks import function_at, names_in, statement_around
 from devlint.rules.code.edits import fix_of, in_test
 from devlint.sites.costs import Keep
+from devlint.source.syntax import walk
 
 
 class LossKeepsGraph(Rule):
@@ -51,6 +55,7 @@ class LossKeepsGraph(Rule):
     - The loss is detached or made a number: `.item()`, `.detach()`, `float(loss)`, or under `torch.no_grad()`.
     - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
     - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).
+    - The function never reads what it has added up or collected: who selects the rule is told.
     - Tests.
     - It is an info only where some of the steps let go of all that was kept, as where gradients are accumulated.
 
@@ -77,4 +82,15 @@ class LossKeepsGraph(Rule):
             steps=(site.backward,) if site.emptied is None else (site.backward, site.emptied),
             help=f"use `{site.value}.detach()`: it keeps the number alone, and does not wait for the device",
             fix=fix_of(f"Detach `{site.value}`", self.replace(site.node, f"{site.value}.detach()"), safe=True),
+            # who reads no sum has forgotten it, and it goes with the function
+            asked=self._is_unread(site),
         )
+
+    def _is_unread(self, site: Keep) -> bool:
+        """Whether the function keeps the losses under a name of its own, and never asks for it."""
+        function, statement = function_at(self.source, site.node), statement_around(self.source, site.node)
+        if function is None or not site.holder.isidentifier():
+            return False
+        inside = set(walk(statement)) if statement is not None else set()
+        named = names_in(function).get(site.holder, ())
+        return not any(isinstance(one.ctx, ast.Load) and one not in inside for one in named)

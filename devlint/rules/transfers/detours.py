@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind
-from devlint.rules.code.blocks import around, function_at, names_in, receiver, stores, way_to
+from devlint.rules.code.blocks import around, assigned, names_in, receiver, stores, way_to
 from devlint.sites.base import Act, Step
 from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source
@@ -20,7 +20,9 @@ def gone_and_back(source: Source, site: Transfer) -> Step | None:
     if not to_host or not isinstance(node, ast.Name) or not story or story[-1].act is not Act.MOVED:
         return None
     moved, function = story[-1].node, around(source, site.node)
-    if not isinstance(moved, ast.Call) or function_at(source, moved) is not function_at(source, site.node):
+    # what was computed of what was moved is not what was moved
+    held = any(value is moved for _, value in assigned(function).get(node.id, ()))
+    if not isinstance(moved, ast.Call) or not held:
         return None
     last = moved.end_lineno or moved.lineno
     reads = [one for one in names_in(function).get(node.id, ()) if isinstance(one.ctx, ast.Load) and one.lineno > last]
@@ -28,9 +30,11 @@ def gone_and_back(source: Source, site: Transfer) -> Step | None:
 
 
 def copied_before(source: Source, site: Transfer) -> ast.Call | None:
-    """The call that has copied the same tensor to the same device, if the code surely comes from there."""
+    """The call that has copied the same tensor to the same device in the same step of a loop."""
     call, function = site.node, around(source, site.node)
-    value = site.value.node
+    value, loop = site.value.node, site.scope.loop
+    if not site.scope.step or not isinstance(loop, ast.stmt):
+        return None
     if not isinstance(call, ast.Call) or not isinstance(value, ast.Name) or site.kind == "module" or site.discarded:
         return None
     if site.target is None or site.target.accelerates() is False or site.value.device.same(site.target) is True:
@@ -43,7 +47,11 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
             continue
         outer = [parent for parent, _ in way_to(source, before) if isinstance(parent, ast.stmt | ast.ExceptHandler)]
         around_it = outer[:-1] if outer and not hasattr(outer[-1], "body") else outer
-        if set(around_it) <= ways and not any(before.lineno <= row <= call.lineno for row in changed):
+        if (
+            set(around_it) <= ways
+            and loop in around_it
+            and not any(before.lineno <= row <= call.lineno for row in changed)
+        ):
             return before
     return None
 
