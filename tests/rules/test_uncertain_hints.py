@@ -584,12 +584,13 @@ def test_copies_of_one_number_are_for_those_who_ask() -> None:
     """Beside the rest of a round they are nothing."""
     text = """\
 import torch
+from torch import nn
 
-def unroll(x, parts, device):
-    x = x.to(device)
-    for part in parts:
-        x = torch.where(part > 0, x, torch.tensor([0.0]).to(device))
-    return x
+class Unrolled(nn.Module):
+    def forward(self, x):
+        for _ in range(4):
+            x = torch.where(x > 0, x, torch.tensor([0.0]).to(x.device))
+        return x
 """
     assert told(text) == []
     assert told(text, RuleLayer(("DVL202",))) == [("DVL202", "warning")]
