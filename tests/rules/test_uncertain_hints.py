@@ -588,9 +588,10 @@ from torch import nn
 
 class Unrolled(nn.Module):
     def forward(self, x):
+        y = x
         for _ in range(4):
-            x = torch.where(x > 0, x, torch.tensor([0.0]).to(x.device))
-        return x
+            y = torch.where(y > 0, y, torch.tensor([0.0]).to(x.device))
+        return y
 """
     assert told(text) == []
     assert told(text, RuleLayer(("DVL202",))) == [("DVL202", "warning")]
