@@ -18,18 +18,19 @@ def elsewhere(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings that rest on the default device being the CPU, in projects that change it."""
     rules = registry()
     found: list[Finding] = []
-    changes: dict[str, bool] = {}
+    changes: dict[tuple[str, bool], bool] = {}
     for finding in findings:
         if finding.code in rules and rules[finding.code].implied:
             root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
-            if root not in changes:
-                changes[root] = bool(root) and _changes(root)
-            if changes[root]:
+            key = root, is_of_tests(finding.filename)
+            if key not in changes:
+                changes[key] = bool(root) and _changes(*key)
+            if changes[key]:
                 found.append(finding)
     return found
 
 
-def _changes(root: str) -> bool:
-    """Whether a file of a project, but for its tests, changes the default device."""
-    paths = (path for path in project_files.files(root, (".py",)) if not is_of_tests(path))
+def _changes(root: str, tests: bool) -> bool:
+    """Whether a file of a project changes the default device; one of its tests does it for other tests alone."""
+    paths = (path for path in project_files.files(root, (".py",)) if tests or not is_of_tests(path))
     return any(CHANGES.search(held(path) or b"") for path in itertools.islice(paths, project_files.MOST))

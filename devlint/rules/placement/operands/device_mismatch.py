@@ -85,6 +85,7 @@ class DeviceMismatch(Rule):
     code = "DVL101"
     raising = True
     severity = Severity.ERROR
+    implied = True
     fixes = (Applicability.UNSAFE,)
     observed = True
     proof = proof.Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))

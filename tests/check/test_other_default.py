@@ -1,0 +1,58 @@
+"""Projects that change the default device: what rests on the CPU being the default is for those who select the rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from devlint.cli import main
+
+MIXED = """\
+import torch
+from torch import nn
+
+
+def run(device):
+    model = nn.Linear(8, 2).to(device)
+    return model(torch.randn(4, 8))
+"""
+BASE = """\
+import torch
+
+
+def set_up(device):
+    torch.set_default_device(device)
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("# A project\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_run.py").write_text(MIXED)
+    (tmp_path / "run.py").write_text(MIXED)
+    return tmp_path
+
+
+def found(*options: str) -> list[str]:
+    result = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json", *options, "."])
+    return [Path(one["filename"]).name for one in json.loads(result.stdout) if one["code"] == "DVL101"]
+
+
+def test_a_test_may_change_the_default_for_other_tests_alone(root: Path) -> None:
+    """Seen in auto_LiRPA: the base of all test cases does."""
+    assert found() == ["run.py", "test_run.py"]
+    (root / "tests" / "testcase.py").write_text(BASE)
+    assert found() == ["run.py"]
+    assert found("--extend-select", "DVL101") == ["run.py", "test_run.py"]
+
+
+def test_a_program_may_change_it_for_all(root: Path) -> None:
+    (root / "set_up.py").write_text(BASE)
+    assert found() == []
+    (root / "set_up.py").write_text(BASE.replace("(device)\n", '("cpu")\n').replace("set_up(device)", "set_up()"))
+    assert found() == ["run.py", "test_run.py"]
