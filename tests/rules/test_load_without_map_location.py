@@ -31,6 +31,31 @@ def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
     assert module.fix.applicability is Applicability.SAFE
 
 
+@pytest.mark.parametrize(
+    ("head", "place"),
+    [
+        ("def read(self, path)", "self.device"),
+        ("@classmethod\n    def read(cls, path)", '"cpu"'),
+        ("@staticmethod\n    def read(path)", '"cpu"'),
+    ],
+)
+def test_without_an_object_there_is_no_device_of_it(head: str, place: str) -> None:
+    text = f"""
+import torch
+
+class Results:
+    def __init__(self, device):
+        self.device = device
+        self.boxes = torch.zeros(4, device=self.device)
+
+    {head}:
+        return torch.load(path)["boxes"]
+"""
+    config = Config(rule_layers=(RuleLayer(("DVL604",)),))
+    (found,) = check_source(text, config=config)
+    assert found.help == f"add `map_location={place}`"
+
+
 RESUMED = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset

@@ -20,6 +20,8 @@ from devlint.sites.base import Scope
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
 _MANY_DEVICES = 32
 _MANY_NAMES = 200
+_CLASS_BOUND = frozenset({"classmethod", "staticmethod"})
+"""What is called of a class, and has no object."""
 _OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
 """What the code of the conditions says by which a program chooses where it runs, and not where one thing is kept."""
 
@@ -102,7 +104,7 @@ def devices(frame: Frame) -> tuple[str, ...]:
     known = set(found)
     found += [name for name in frame.interpreter.global_devices() if name not in known]
     found.sort(key=lambda name: (name != "device", "device" not in name))
-    if frame.owner is not None:
+    if frame.owner is not None and not _CLASS_BOUND.intersection(frame.info.decorators if frame.info else ()):
         found += [f"self.{attr}" for attr in frame.interpreter.device_attributes(frame.owner)]
     found += [
         f"{name}.device"
