@@ -14,7 +14,8 @@ class ApiCall(Site):
     """A call of a named torch function.
 
     ``arguments`` maps keywords to nodes, ``positional`` counts the others, ``open`` says that ``*`` or ``**`` may add
-    more.  ``purpose`` says what the result is for, where that is seen ("state dict", "dataset").
+    more.  ``purpose`` says what the result is for, where that is seen: "state dict", "dataset", or "state of numbers"
+    where it is restored by a class of a file that knows no tensors.
     """
 
     function: str

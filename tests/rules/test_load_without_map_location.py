@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from devlint.check.analysis import check_source
+from devlint.check.engine import check_paths
+from devlint.config.load import Resolver
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
+from devlint.rules.selection import validate
 
 OWN_STATE = """
 import torch
@@ -29,6 +34,28 @@ def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
     assert own.help == 'add `map_location="cpu"`'
     assert module.fix is not None
     assert module.fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    ("imports", "base", "told"),
+    [("import random", "", False), ("import torch", "", True), ("from torch.nn import Module", "(Module)", True)],
+)
+def test_a_class_that_knows_no_tensors_restores_numbers(tmp_path: Path, imports: str, base: str, told: bool) -> None:
+    source = (
+        f"{imports}\n\nclass Source{base}:\n    def load_state_dict(self, state):\n        self.left = state['left']\n"
+    )
+    resume = """
+import torch
+from source import Source
+
+def resume(source: Source, path):
+    state = torch.load(path)
+    source.load_state_dict(state["source"])
+"""
+    (tmp_path / "source.py").write_text(source, encoding="utf-8")
+    (tmp_path / "resume.py").write_text(resume, encoding="utf-8")
+    result = check_paths([tmp_path], Resolver(validate, Config()))
+    assert [finding.code for finding in result.findings if not finding.asked] == ["DVL604"] * told
 
 
 @pytest.mark.parametrize(

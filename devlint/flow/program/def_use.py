@@ -6,7 +6,7 @@ import ast
 import bisect
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from devlint.flow.catalog.concepts import COLLECTIVES
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
@@ -119,13 +119,13 @@ def apart(index: Index, first: ast.AST | None, others: tuple[ast.AST, ...]) -> b
     return len(homes) > 1
 
 
-def restores(code: Code, call: ast.Call, foreign: bool = False) -> bool:
+def restores(code: Code, call: ast.Call, foreign: Collection[str] = ()) -> bool:
     """Whether what a call returns goes into ``load_state_dict``, under a name or without one.
 
-    ``foreign`` says that the object itself is no module, and restores its state in a way of its own.
+    ``foreign`` are the names of what is no module, and restores its state in a way of its own.
     """
     named = _named(code).get(id(call), ())
-    given = [argument for receiver, argument in _restored(code) if not (foreign and receiver == "self")]
+    given = [argument for receiver, argument in _restored(code) if receiver not in foreign]
     inside = itertools.chain.from_iterable(map(nodes.walk, given))
     return any(node is call or (isinstance(node, ast.Name) and node.id in named) for node in inside)
 

@@ -91,8 +91,8 @@ class LoadWithoutMapLocation(Rule):
     of all others, too:
 
     - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers and prepared
-      data are nearly always on the CPU; weights from a URL, which are nearly always saved from there; a whole network
-      that stays where it is put, if no device is at hand
+      data are nearly always on the CPU, and so is what a class restores whose file does not know torch; weights from a
+      URL, which are nearly always saved from there; a whole network that stays where it is put, if no device is at hand
     - the program has made the file itself: the function has saved, copied or trained it before, as has the object that
       keeps its path, or reads it from memory; the file saves from the CPU alone; the only process that there is goes
       on with a training that it has saved, with the optimizer or the number of the epoch
@@ -144,6 +144,7 @@ class LoadWithoutMapLocation(Rule):
         weights = state or used & _USES or any(map(_RESTORING.search, used))
         weights = weights or (used & _MAPPED and "state_dict" in self.source.text)
         weights = weights or _keeps_weights(self.source, site.node)
+        weights = weights and site.purpose != "state of numbers"
         weights = weights and site.function == LOAD and not _from_here(self.source, site.node)
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
         whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)

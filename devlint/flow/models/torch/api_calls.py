@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from devlint.flow.catalog.concepts import LOAD, LOADERS
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -9,6 +11,8 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.flow.program import def_use
+from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use
 from devlint.sites.devices import ApiCall
 
@@ -37,8 +41,30 @@ def _purpose(frame: Frame, call: Call) -> str:
     owner = frame.owner
     if owner is not None and owner.is_dataset:
         return "dataset"
-    foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
-    return "state dict" if def_use.restores(frame.code, call.node, foreign) else ""
+    foreign = dict(_foreign(frame))
+    if def_use.restores(frame.code, call.node, foreign):
+        return "state dict"
+    numbers = {name for name, info in foreign.items() if not info.index.mentions("torch")}
+    if def_use.restores(frame.code, call.node, foreign.keys() - numbers):
+        return "state of numbers"
+    return ""
+
+
+def _foreign(frame: Frame) -> Iterator[tuple[str, ClassInfo]]:
+    """The names, and the classes, of what is no module and has a ``load_state_dict`` of its own."""
+    if frame.owner is not None and _restores_itself(frame.owner):
+        yield "self", frame.owner
+    index = frame.interpreter.index
+    for parameter in frame.info.parameters if frame.info is not None else ():
+        text = "" if parameter.annotation is None else names.code(parameter.annotation).strip("'\"")
+        path = index.resolve(text) if names.is_class(text) else ""
+        known = (index.classes.get(path) or index.outside(text, path)) if path else None
+        if known is not None and not known.is_open and _restores_itself(known):
+            yield parameter.arg, known
+
+
+def _restores_itself(info: ClassInfo) -> bool:
+    return not info.is_module and "load_state_dict" in info.methods
 
 
 MODELS.register({**dict.fromkeys(LOADERS, _load), **dict.fromkeys(_FLUSHES, _flush)})
