@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from devlint.finding import OF_RULE
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
+from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import (
@@ -16,6 +18,7 @@ from devlint.rules.code.blocks import (
     earlier,
     function_at,
     is_compiled,
+    later,
     later_with,
     names_in,
     receiver,
@@ -43,8 +46,14 @@ _ALIKE = ("type_as", "type")
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
 """Functions that draw random numbers."""
 _NAMED = r"[A-Za-z_][\w.]*"
-_LACKED = re.compile(r"not hasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is None|not in (self)\.(\w+)")
-_HAD = re.compile(r"(?<!not )\bhasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is not None|(?<!not )\bin (self)\.(\w+)")
+_LACKED = re.compile(
+    r"not hasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is None|not in (self)\.(\w+)"
+    r"|\blen\((?:(self)\.)?(\w+)\) == 0|\bnot (?:(self)\.)?(\w+)\Z"
+)
+_HAD = re.compile(
+    r"(?<!not )\bhasattr\((self), '(\w+)'\)|\b(?:(self)\.)?(\w+) is not None|(?<!not )\bin (self)\.(\w+)"
+    r"|\A(?:(self)\.)(\w+)\Z"
+)
 _SEED = r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$"
 
 
@@ -80,11 +89,12 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It has one element, `torch.zeros(1)`, or nothing shows that it happens again and again, as in a loop, a step of
-      training or the methods of a module; it is kept from its first use on, under a test that it is not there yet; the
-      function is compiled with `torch.compile`, which makes it on the device by itself; or they are random numbers, of
-      which the device draws others from the same seed: then it is a hint for those who select the rule. So is
-      `.type_as(x)` in a module, which follows `x` in a trace of it, where `device=x.device` becomes a constant.
+    - It has one element, `torch.zeros(1)`, or nothing shows that it happens again and again, as in a loop, a step
+      of training or the methods of a module; it is kept from its first use on, under a test that it is not there
+      yet, or in the state of an optimizer, or registered as a buffer; the function is compiled with
+      `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
+      others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
+      which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
@@ -247,12 +257,33 @@ class CreateThenMove(Rule):
             looped = looped or isinstance(outer, (ast.For, ast.While))
             if isinstance(outer, ast.If):
                 missing = inner in outer.body
-                asked = (_LACKED if missing else _HAD).finditer(ast.unparse(outer.test))
-                # a local name keeps what it has from one round of a loop to the next
-                names = [words[-1] for words in map(_words, asked) if looped or len(words) > 1]
+                names = _asked(_LACKED if missing else _HAD, outer, looped)
                 if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
                     return True
-        return False
+            if isinstance(inner, ast.stmt) and self._left_before(inner):
+                return True
+        function = function_at(self.source, site.node)
+        # whoever registers a buffer does not do so in each step
+        return site.scope.function != "forward" and function is not None and _registers(function)
+
+    def _left_before(self, statement: ast.stmt) -> bool:
+        """Whether the function is left in front of a statement if it has been there: what shows that is kept then."""
+        guards = (node for node in earlier(self.source, statement) if isinstance(node, ast.If) and not node.orelse)
+        names = (name for node in guards if isinstance(node.body[-1], ast.Return) for name in _asked(_HAD, node, False))
+        rest = [statement, *later(self.source, statement)]
+        return any(_keeps(rest, name) for name in names)
+
+
+def _asked(pattern: re.Pattern[str], node: ast.If, looped: bool) -> list[str]:
+    """The names that a condition asks for: a local one keeps what it has from one round of a loop to the next."""
+    found = map(_words, pattern.finditer(ast.unparse(node.test)))
+    return [words[-1] for words in found if looped or len(words) > 1]
+
+
+@lru_cache(maxsize=4)
+def _registers(function: ast.AST) -> bool:
+    """Whether a function registers a buffer of its own object."""
+    return any(called(node) == "self.register_buffer" for node in walk(function))
 
 
 def _words(match: re.Match[str]) -> list[str]:
@@ -268,6 +299,7 @@ def _keeps(block: list[ast.stmt], name: str) -> bool:
             stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
             target = node.value if isinstance(node, ast.Subscript) else node
             named = stored and isinstance(target, ast.Attribute) and target.attr == name
+            named = named or (stored and isinstance(target, ast.Name) and target.id == name)
             named = named or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
         if named:
             return True
