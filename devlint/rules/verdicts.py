@@ -11,7 +11,7 @@ from functools import lru_cache
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.flow.catalog.accelerator_api import EXPORTS
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import around, in_format, way_to
+from devlint.rules.code.blocks import around, in_format, statement_around
 from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
 from devlint.sites.base import Site
@@ -109,8 +109,8 @@ def _is_shown(source: Source, rule: Rule, told: Sequence[ast.AST]) -> bool:
 
 def _simple_statement(source: Source, node: ast.AST) -> ast.AST:
     """The statement around a node, or the node itself where that is a compound one."""
-    outer = next((outer for outer, _ in reversed(way_to(source, node)) if isinstance(outer, ast.stmt)), node)
-    return node if hasattr(outer, "body") else outer
+    statement = statement_around(source, node) or node
+    return node if hasattr(statement, "body") else statement
 
 
 def _stays_on_the_cpu(source: Source) -> bool:

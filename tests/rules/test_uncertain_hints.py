@@ -596,3 +596,27 @@ class Unrolled(nn.Module):
     assert told(text) == []
     assert told(text, RuleLayer(("DVL202",))) == [("DVL202", "warning")]
     assert told(text.replace("[0.0]", "[0.0, 1.0]")) == [("DVL202", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("used", "told_to_all"),
+    [
+        ("total += model(images).sum().item()", []),
+        ("correct = model(images).argmax(1).cpu()", []),
+        ("loss = model(images).sum()", ["DVL204"]),
+    ],
+)
+def test_who_waits_in_the_next_line_anyway_gains_nothing(used: str, told_to_all: list[str]) -> None:
+    """Where more is queued in between, Python goes on meanwhile."""
+    text = f"""from torch.utils.data import DataLoader
+
+def train(dataset, model, optimizer, device="cuda"):
+    total = 0.0
+    for images, labels in DataLoader(dataset, pin_memory=True, num_workers=2):
+        images = images.to(device)
+        {used}
+        optimizer.step()
+        print(total.item())
+"""
+    assert [code for code, _ in told(text) if code == "DVL204"] == told_to_all
+    assert "DVL204" in [code for code, _ in told(text, RuleLayer(("DVL204",)))]

@@ -6,8 +6,9 @@ import ast
 from collections import defaultdict
 
 from devlint.device import Kind
+from devlint.flow.catalog.methods import FETCHES
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import evaluates
+from devlint.rules.code.blocks import evaluates, later, method_of, statement_around
 from devlint.rules.code.control_flow import exclude_each_other
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
@@ -24,8 +25,10 @@ from devlint.rules.transfers.pinned import (
 )
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
+from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
+_MOVES = frozenset({"to", "cuda"})
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
 _SETTING = (
@@ -68,6 +71,7 @@ class BlockingCopyFromPinned(Rule):
     ## When it stays silent
     - `non_blocking` is given, whatever its value.
     - The function evaluates, and trains nothing: it is a hint for those who select the rule.
+    - The very next line waits for the device, `model(images).item()`: it is a hint for those who select the rule.
     - The copy is not made at every step, or not to a device that reads pinned memory.
     - Whether the memory is pinned is not known, unless other parts of the batch are copied with `non_blocking=True`, or
       the code itself makes the tensor of values of the host, and writes nothing into it.
@@ -190,4 +194,14 @@ class BlockingCopyFromPinned(Rule):
         fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
         # what evaluates reads its results in every step, and waits there
         asked = asked or (site.measured is None and evaluates(self.source, site.node))
+        asked = asked or (site.measured is None and _waits_anyway(self.source, site.node))
         return Report(message, "waits for the copy", None, steps, advice, fix, asked, node=site.node)
+
+
+def _waits_anyway(source: Source, node: ast.AST) -> bool:
+    """Whether the statement behind a copy, and behind those that stand beside it, waits for the device anyway."""
+    statement = statement_around(source, node)
+    behind = later(source, statement) if statement is not None else []
+    used = next((one for one in behind if _MOVES.isdisjoint(map(method_of, walk(one)))), None)
+    simple = isinstance(used, ast.Assign | ast.AugAssign | ast.Expr | ast.Return)
+    return used is not None and simple and not FETCHES.isdisjoint(map(method_of, walk(used)))
