@@ -193,11 +193,15 @@ class MissingPinMemory(Rule):
         One that is copied again and again had better be copied once: of that DVL202 tells. For one that is drawn alone,
         ``next(iter(loader))``, pinning starts a thread, and nothing is ready before it is asked for.
         """
-        loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
-        bindings = assigned(around(self.source, move.node)).get(root(move.value.node), ())
+        around_it = [outer for outer, _ in way_to(self.source, move.node)]
+        loops = [outer for outer in around_it if isinstance(outer, _LOOPS)]
+        named = root(move.value.node)
+        bindings = assigned(around(self.source, move.node)).get(named, ())
         bound = (each for each in bindings if each[0] < getattr(move.value.node, "lineno", 0))
         _, drawn = max(bound, key=operator.itemgetter(0), default=(0, None))
-        alone = drawn is not None and ast.unparse(drawn).startswith("next(iter(")
+        # its parts may be what a comprehension goes through, or a loop
+        taken = [over.iter for outer in around_it for over in _goes_through(outer) if ast.unparse(over.target) == named]
+        alone = any(ast.unparse(each).startswith("next(iter(") for each in (drawn, *taken) if each is not None)
         return alone or (move.invariant and len(loops) == 1)
 
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
@@ -213,6 +217,15 @@ class MissingPinMemory(Rule):
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return fix_of(message, pinned, released, safe=safe)
+
+
+def _goes_through(node: ast.AST) -> tuple[ast.For | ast.comprehension, ...]:
+    """What goes through something one by one here."""
+    if isinstance(node, ast.For):
+        return (node,)
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return tuple(node.generators)
+    return ()
 
 
 def _decided(site: Load) -> bool:
