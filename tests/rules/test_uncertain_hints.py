@@ -620,3 +620,18 @@ def train(dataset, model, optimizer, device="cuda"):
 """
     assert [code for code, _ in told(text) if code == "DVL204"] == told_to_all
     assert "DVL204" in [code for code, _ in told(text, RuleLayer(("DVL204",)))]
+
+
+@pytest.mark.parametrize(
+    ("code", "told_to_all"),
+    [
+        ("def copied(x: torch.Tensor, device):\n    return x.to(device).data.numpy()", []),
+        ("def copied(x: torch.Tensor, device):\n    y = x.to(device)\n    return y.numpy()", ["DVL107"]),
+        ("device = 'cuda'\ndef copied(x: torch.Tensor):\n    return x.to(device).numpy()", ["DVL107"]),
+    ],
+)
+def test_who_moves_and_reads_at_once_is_told_the_host(code: str, told_to_all: list[str]) -> None:
+    """Seen in torchdistill, which copies what it keeps in a file."""
+    text = f"import torch\n\n{code}\n"
+    assert [found for found, _ in told(text) if found == "DVL107"] == told_to_all
+    assert "DVL107" in [found for found, _ in told(text, RuleLayer(("DVL107",)))]

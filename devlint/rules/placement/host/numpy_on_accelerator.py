@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Role
 from devlint.flow.catalog.concepts import METHOD
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
-from devlint.rules.code.blocks import function_at
+from devlint.rules.code.blocks import function_at, method_of, receiver
 from devlint.rules.code.device_candidates import left_to_default
 from devlint.rules.code.edits import fix_of, on_samples, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
+from devlint.source.syntax import walk
 
 
 class NumpyOnAccelerator(Rule):
@@ -52,6 +55,8 @@ class NumpyOnAccelerator(Rule):
       told, if annotations or the code say that it is a tensor.
     - It is only probably on the device of the network of somebody else that returned it, which may return an array: a
       warning for those who select the rule.
+    - The same expression moves the tensor where the caller says, `x.to(device).numpy()` of an argument `device`: that
+      can be nothing but the CPU. Who selects the rule is told.
     - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`. Who selects the rule is
       told of a transform of samples, in a file that is called so (`transforms.py`, `datasets/`).
     - A failure is handled by the code around it.
@@ -107,9 +112,23 @@ class NumpyOnAccelerator(Rule):
             # somebody else's network returns may be an array
             asked=not (forward or any(_is_moved(operand) for operand, _ in away))
             or not any(operand.device.known for operand, _ in away)
+            or all(self._is_told_the_host(operand) for operand, _ in away)
             or (on_samples(self.source, site.scope) and not any(_is_moved(operand) for operand, _ in away)),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
+
+    def _is_told_the_host(self, operand: Operand) -> bool:
+        """Whether a tensor is moved where the caller says, and read at once: no caller can say an accelerator."""
+        function = function_at(self.source, operand.node)
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        taken = {part.arg for part in walk(function.args) if isinstance(part, ast.arg)}
+        node: ast.AST | None = operand.node
+        while node is not None:
+            if isinstance(node, ast.Call) and method_of(node) == "to" and node.args:
+                return ast.unparse(node.args[0]) in taken
+            node = node.value if isinstance(node, ast.Attribute) else receiver(node)
+        return False
 
     def _fix(self, site: HostRead, operands: list[Operand]) -> Fix | None:
         fetches = [fetched(self.source, operand, site.reader.startswith(METHOD)) for operand in operands]
