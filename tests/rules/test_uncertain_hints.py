@@ -635,3 +635,33 @@ def test_who_moves_and_reads_at_once_is_told_the_host(code: str, told_to_all: li
     text = f"import torch\n\n{code}\n"
     assert [found for found, _ in told(text) if found == "DVL107"] == told_to_all
     assert "DVL107" in [found for found, _ in told(text, RuleLayer(("DVL107",)))]
+
+
+POSITIONS = """import torch
+from torch import nn
+
+class Positions(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        {part}
+
+    def forward(self, n=None, position: torch.Tensor | None = None):
+        {default}
+        return position.unsqueeze(1) * torch.arange(self.width, dtype=torch.float32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "part", "everybody"),
+    [
+        ("position = torch.arange(n) if position is None else position", "", False),
+        ("position = position * 2", "", True),
+        ("position = torch.arange(n) if position is None else position", "self.layer = nn.Linear(8, 8)", True),
+    ],
+)
+def test_who_makes_an_argument_on_the_host_holds_it_to_be_there(default: str, part: str, everybody: bool) -> None:
+    """Seen in timesfm, which moves what it makes of positions afterwards; a module with parameters has a device."""
+    text = POSITIONS.format(default=default, part=part)
+    assert [code for code, _ in told(text) if code == "DVL103"] == ["DVL103"] * everybody
+    assert "DVL103" in [code for code, _ in told(text, RuleLayer(("DVL103",)))]

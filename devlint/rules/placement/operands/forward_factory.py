@@ -6,7 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
-from devlint.device import Role
+from devlint.device import Kind, Role
 from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN, is_legacy
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
@@ -112,6 +112,8 @@ class ForwardFactoryWithoutDevice(Rule):
       `.type_as(x)`.
     - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, to
       read by index, on the CPU, or as `lengths` of `pack_padded_sequence`.
+    - Who selects the rule is told where a module without parameters makes the argument itself, on the CPU, if it is
+      left out: `if position is None: position = torch.arange(n)`.
     - Who selects the rule is told where a function returns nothing but a size of what comes of the new tensor, which is
       asked for while the module is built; and where a transform of samples, in a file that is called so
       (`transforms.py`, `datasets/`), meets its argument.
@@ -180,6 +182,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
+                or (site.scope.stateless and _may_be_made_here(meeting.other))
                 or self._stands_in(meeting.creation)
                 or self._measures(meeting.creation)
                 or meeting.stray.factory in UNWRITTEN,
@@ -319,6 +322,13 @@ def _batches(function: ast.AST) -> frozenset[str]:
     loops = (node for node in walk(function) if isinstance(node, (ast.For, ast.AsyncFor)))
     targets = (loop.target for loop in loops if "loader" in ast.unparse(loop.iter).lower())
     return frozenset(part.id for target in targets for part in walk(target) if isinstance(part, ast.Name))
+
+
+def _may_be_made_here(other: Operand) -> bool:
+    """Whether an argument gives way, where it is left out, to what the function makes on the CPU, as its default."""
+    leaves = other.device.leaves()
+    made = any(leaf.kind is Kind.CPU for leaf in leaves)
+    return made and all(leaf.role is Role.INPUT for leaf in leaves if leaf.kind is not Kind.CPU)
 
 
 def _words(meeting: Meeting, site: Forward | Operation | Hint) -> tuple[str, str, str]:
