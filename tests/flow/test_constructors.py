@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
 
+SELECTED = Config((RuleLayer(extend_select=("DVL103",)),))
+"""What is made to be measured is only for those who select the rule."""
 TOKENIZER = """\
 import torch
 from torch import nn
@@ -44,9 +47,10 @@ FOUND = [(10, "DVL103")]
 def test_a_method_that_only_constructors_call_runs_before_the_module_is_moved(
     more: str, found: list[tuple[int, str]]
 ) -> None:
-    assert [(finding.span.row, finding.code) for finding in check_source(f"{TOKENIZER}\n{more}")] == found
+    told = check_source(f"{TOKENIZER}\n{more}", config=SELECTED)
+    assert [(finding.span.row, finding.code) for finding in told] == found
 
 
 def test_a_method_that_nothing_calls_may_run_later() -> None:
     alone = TOKENIZER.partition("class Classifier")[0]
-    assert [(finding.span.row, finding.code) for finding in check_source(alone)] == FOUND
+    assert [(finding.span.row, finding.code) for finding in check_source(alone, config=SELECTED)] == FOUND

@@ -105,7 +105,7 @@ def test_what_is_wrapped_to_be_saved_is_never_called() -> None:
 
 
 def test_what_is_read_from_one_wrapper_is_one_finding() -> None:
-    """The first place raises, and the others are never reached with the wrapper."""
+    """The wrapper is the cause of them all."""
     text = """from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 

@@ -28,7 +28,7 @@ class DdpSetup(Rule):
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
     makes no process group; and processes that meet at a barrier before each has chosen its device. Also what is read
     from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`; all that is read from
-    one wrapper is one finding, since the first place raises. As a hint, attributes that are set on the wrapper,
+    one wrapper is one finding. As a hint, attributes that are set on the wrapper,
     `device_ids=[rank]` beside `rank % torch.cuda.device_count()`, and NCCL process groups in a script that never says
     which GPU is a process's own. In an audit also ranks that used one GPU together.
 
@@ -134,7 +134,7 @@ class DdpSetup(Rule):
             severity=Severity.WARNING if site.perhaps else None,
             steps=(site.made,),
             help=f"read it from the module inside: `{inside or site.text + '.module'}.{attribute}`",
-            # the first of them raises, and those behind it are never reached with the wrapper
+            # the wrapper is the cause of them all, and what is done about it is done once
             cause=f"{site.text} of line {getattr(site.made.node, 'lineno', 0)}",
         )
 
