@@ -767,3 +767,22 @@ def test_the_batches_of_a_tensor_are_where_it_is() -> None:
     )
     assert [f.code for f in check_source(text.format("x - x.min()")) if f.code == "DVL101"] == []
     assert [f.code for f in check_source(text.format("(x - x.min()).cpu()")) if f.code == "DVL101"] == ["DVL101"]
+
+
+def test_what_is_only_counted_with_is_no_tensor_whose_device_could_be_named() -> None:
+    """Seen in algorithmic-efficiency, whose callers give `forward` a length."""
+    text = """import torch
+from torch import nn
+
+class Positions(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("scales", torch.ones(width))
+
+    def forward(self, length):
+        signal = torch.arange({}, device=self.scales.device)[:, None] * self.scales
+        return torch.cat([signal, torch.zeros(signal.shape[0], 1)], dim=1)
+"""
+    for counted in ("length", "end=length", "0, length"):
+        (finding,) = [one for one in check_source(text.format(counted)) if one.code == "DVL103"]
+        assert "length" not in finding.help
