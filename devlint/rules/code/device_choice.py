@@ -16,7 +16,7 @@ from devlint.source.tree import Source
 _ASKS = re.compile(r"\bis_available\(|\baccelerator\.(?:current|is_)|\.is_built\(")
 _KERNELS = re.compile(r"\.cu[\"']|\bCUDAExtension\(")
 """The source of a kernel for CUDA, or what builds it."""
-_PLACES = re.compile(r"cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\(|Trainer\b", re.IGNORECASE)
+_PLACES = re.compile(r"(?i:cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\()|Trainer\b")
 """How code says that something may go elsewhere."""
 _STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
@@ -47,7 +47,12 @@ def is_for_cuda(source: Source) -> bool:
 
 def names_devices(source: Source) -> bool:
     """Whether a file says that something may go elsewhere than to the CPU."""
-    return _PLACES.search(source.text) is not None
+    return says_where(source.text)
+
+
+def says_where(text: str) -> bool:
+    """Whether a text says so."""
+    return _PLACES.search(text) is not None
 
 
 def has_chosen_cuda(source: Source, scope: Scope) -> bool:

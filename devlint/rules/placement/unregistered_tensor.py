@@ -73,7 +73,8 @@ class UnregisteredTensorAttribute(Rule):
     ```
 
     ## When it stays silent
-    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
+    - The file has the training loop, and never names a device, or so it is with the whole project: it is for the CPU,
+      and who selects the rule is told.
     - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
     - It is moved by hand, and its numbers are complex, of which `Module.to(dtype)` would leave the real part if it was
       a buffer: it may be kept out of the module on purpose, and only who selects the rule is told.

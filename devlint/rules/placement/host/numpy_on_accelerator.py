@@ -45,7 +45,8 @@ class NumpyOnAccelerator(Rule):
     ```
 
     ## When it stays silent
-    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
+    - The file has the training loop, and never names a device, or so it is with the whole project: it is for the CPU,
+      and who selects the rule is told.
     - The tensor was brought to the CPU before, if only on some path: `.cpu()`, `.to("cpu")`, `.tolist()`, `.item()`.
     - `.numpy(force=True)`, which copies from any device.
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:

@@ -107,7 +107,8 @@ class ForwardFactoryWithoutDevice(Rule):
     ## When it stays silent
     - It is anything but the `forward` of a module, and only the caller knows where the argument is, perhaps on the CPU:
       who selects the rule is told, with a warning where other tensors are placed by device there.
-    - The file has the training loop, and never names a device: it is for the CPU, and who selects the rule is told.
+    - The file has the training loop, and never names a device, or so it is with the whole project: it is for the CPU,
+      and who selects the rule is told.
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
       `.type_as(x)`.
     - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, to

@@ -1,0 +1,41 @@
+"""Projects that train their networks where they make them: nothing in them ever goes to an accelerator."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+
+from devlint.check.filters import project_files
+from devlint.finding import Finding, Severity
+from devlint.rules.code.device_choice import says_where
+from devlint.rules.registry import registry
+from devlint.source.file_kinds import is_of_tests
+from devlint.source.files import held
+
+
+def staying(findings: Sequence[Finding]) -> list[Finding]:
+    """Those of a run's findings, but for errors, that hang on an accelerator, in projects that never name one."""
+    rules = registry()
+    found: list[Finding] = []
+    stays: dict[str, bool] = {}
+    for finding in findings:
+        if finding.severity < Severity.ERROR and finding.code in rules and rules[finding.code].accelerated:
+            root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
+            if root not in stays:
+                stays[root] = bool(root) and _stays(root)
+            if stays[root]:
+                found.append(finding)
+    return found
+
+
+def _stays(root: str) -> bool:
+    """Whether a project has a training loop, and no module of it, but for its tests, names a place to go to."""
+    paths = (path for path in project_files.files(root, (".py",)) if not is_of_tests(path))
+    trains = False
+    for read, path in enumerate(itertools.islice(paths, project_files.MOST + 1)):
+        text = (held(path) or b"").decode("utf-8", "replace")
+        if read == project_files.MOST or says_where(text):
+            return False
+        trains = trains or "backward(" in text
+    return trains
