@@ -76,7 +76,8 @@ def test_a_number_of_things_to_make_has_no_device(use: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "party"), [("rows.append(y)", "what else is in `rows`"), ("rows = [y, y]", "`rows`")]
+    ("first", "party"),
+    [("rows.append(y)", "what else is in `rows`"), ("rows = [y, y]", "`rows`"), ("rows[-1]", "`rows`")],
 )
 def test_a_list_has_no_device(first: str, party: str) -> None:
     """Rows on two devices may be put into one list, and joined."""

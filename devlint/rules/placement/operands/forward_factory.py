@@ -162,7 +162,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 target = f"{meeting.other.node.id}.device" if isinstance(meeting.other.node, ast.Name) else ""
                 whole = target.removesuffix(".device")
                 target = "" if _is_list(around(self.source, site.node), whole) else target
-            listed = isinstance(meeting.other.node, ast.Name) and _is_list(
+            listed = isinstance(meeting.other.node, ast.Name) and _is_appended_to(
                 around(self.source, site.node), meeting.other.node.id
             )
             stands = target and stands_at(self.source, target, meeting.creation)
@@ -308,13 +308,15 @@ def _assigns(branch: ast.If, name: str) -> bool:
 
 def _is_list(function: ast.AST, name: str) -> bool:
     """Whether a function uses a name as that of a list: it takes the last of it, or appends to it."""
-    for node in walk(function):
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == name:
-            if isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub):
-                return True
-        elif isinstance(node, ast.Call) and method_of(node) == "append" and ast.unparse(receiver(node) or node) == name:
-            return True
-    return False
+    items = (node for node in walk(function) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == name)
+    last = (isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub) for node in items)
+    return any(last) or _is_appended_to(function, name)
+
+
+def _is_appended_to(function: ast.AST, name: str) -> bool:
+    """Whether a function appends to what has a name, which a tensor does not let anybody."""
+    calls = (node for node in walk(function) if isinstance(node, ast.Call) and method_of(node) == "append")
+    return any(ast.unparse(receiver(call) or call) == name for call in calls)
 
 
 @lru_cache(maxsize=8)
