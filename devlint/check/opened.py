@@ -53,8 +53,13 @@ def parse_errors(
     rule = registry().get(PARSE_ERROR) if failures else None
     if rule is None or rule not in active_rules(filename, config):
         return []
+    # the same mistake in several cells, of one template or one replacement gone wrong, is one
     found = [
-        Finding(PARSE_ERROR, rule.name, _severity(failure, filename), failure.message, filename, span, help=help_text)
+        Finding(
+            *(PARSE_ERROR, rule.name, _severity(failure, filename), failure.message, filename, span),
+            help=help_text,
+            cause=failure.message,
+        )
         for failure, span in failures
     ]
     if _is_of_another_library(text) and PARSE_ERROR not in asked(config):

@@ -38,8 +38,8 @@ _ROOTS = (".git", ".hg", ".svn")
 _PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg")
 _FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
 """Folders of files that say the same as those beside them."""
-_GUIDES = frozenset({"docs", "doc"})
-"""Folders of what people are told, among it how to install."""
+_GUIDES = frozenset({"docs", "doc", "sh", "script", "scripts", "setup", "install", "tools"})
+"""Folders of what people are told, or what they run, among it how to install."""
 _MOST_INCLUDED = 20
 
 
@@ -385,9 +385,11 @@ _READERS: Readers = {
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
 _DOCUMENT = r"(?:[^/]*\.(?:md|rst|txt)|[^/.]*)"
+_SET_UP = r"(?:[^/]*[_-])?(?:install|setup|set_up|create|env|environment|conda|requirements)(?:[_-][^/]*)?\.sh"
+"""Scripts that make an environment."""
 _PROSE: Readers = {
     rf"(?i:install{_DOCUMENT})": _prose,
     rf"(?i:readme{_DOCUMENT}|docs?/[^/]*install{_DOCUMENT})": _prose,
-    r"(?i:.*dockerfile.*|install[^/]*\.sh)": _prose,
+    rf"(?i:.*dockerfile.*|(?:(?:{'|'.join(sorted(_GUIDES))})/)?{_SET_UP})": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{pattern})" for pattern in (*_READERS, *_PROSE)))

@@ -37,6 +37,12 @@ _TRANSFORMS = re.compile(r"(?:[a-z]+_)*(?:transforms?|augment(?:s|ations?)?|data
 """What files and folders are called that make samples, which is the host's work."""
 
 
+_EXPORTS = re.compile(
+    r"(?:.*_)?(?:onnx|tensorrt|trt|coreml|tflite|openvino|export(?:er|s)?|conver(?:t|ter|sion))(?:_.*)?"
+)
+"""What files and folders are called that write models in other formats."""
+
+
 def is_test_file(filename: str, text: str = "") -> bool:
     """Whether a file is one of tests, by name or ``text``: then the ``test`` of every :class:`Scope` in it holds."""
     name = filename.replace("\\", "/").rpartition("/")[2]
@@ -63,6 +69,12 @@ def makes_samples(filename: str) -> bool:
     """Whether a file transforms samples before anything moves them, or makes them."""
     name = filename.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
     return any(_TRANSFORMS.fullmatch(part.lower()) for part in (*_folders(filename), name))
+
+
+def is_for_export(filename: str) -> bool:
+    """Whether a file is there for writing a model in another format, which is done on the host as a rule."""
+    name = filename.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
+    return any(_EXPORTS.fullmatch(part.lower()) for part in (*_folders(filename), name))
 
 
 def is_notebook(filename: str) -> bool:

@@ -387,7 +387,6 @@ class TestNarrowing:
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"", "1:1: DVL900 not a notebook: the file is empty"),
         (b"{", "1:1: DVL900 not a notebook: not valid JSON: Expecting property name enclosed in double quotes"),
         (b'{\n"cells": [\n', "3:1: DVL900 not a notebook: not valid JSON: Expecting value"),
         (b"[]", "1:1: DVL900 not a notebook: its JSON is no object"),
@@ -470,3 +469,15 @@ def test_nothing_of_this_is_loaded_for_other_files(tree) -> None:
     environment = {**os.environ, "PYTHONPATH": ROOT}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60)
     assert done.stdout == "[]\n"
+
+
+def test_the_same_mistake_in_several_cells_is_told_once(tree) -> None:
+    """Seen in BirdSet: a replacement gone wrong."""
+    tree({"a.ipynb": notebook("x = 'a\n", "y = 1\n", "z = 'b\n", "w = (\n")})
+    found = json.loads(run("--output-format", "json", "a.ipynb").stdout)
+    assert [(one["code"], one["cell"], len(one["related"])) for one in found] == [("DVL900", 1, 1), ("DVL900", 4, 0)]
+
+
+def test_an_empty_file_has_nothing_to_check(tree) -> None:
+    tree({"a.ipynb": ""})
+    assert run("a.ipynb").exit_code == 0

@@ -311,7 +311,7 @@ NINES = "9" * 5_000  # more digits than Python makes a number of
         ("a.ipynb:1:1:z", "error: a.ipynb:cell 1: there is no name `z` in line 1\n"),
         ("a.ipynb:2:1", "error: a.ipynb:cell 2: it holds no Python code\n"),
         ("a.ipynb:3:1", "error: a.ipynb:cell 3:1:1: '(' was never closed\n"),
-        ("b.ipynb:3:1", "error: b.ipynb: not a notebook: the file is empty\n"),
+        ("b.ipynb:3:1", "error: b.ipynb:cell 3: there is no such cell: the notebook has 0\n"),
         pytest.param(
             f"a.ipynb:1:{NINES}",
             f"error: expected FILE:CELL:LINE or FILE:CELL:LINE:NAME, not 'a.ipynb:1:{NINES}'\n",

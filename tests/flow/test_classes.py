@@ -271,6 +271,29 @@ SCRIPTS = {
             def forward(self, x):
                 return self.layer(x) * torch.ones(4, device=self.device)
     """,
+    "a device in a property that asks the parameters": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            @property
+            def device(self):
+                try:
+                    return next(self.parameters()).device
+                except StopIteration:
+                    return "cpu"
+
+            def forward(self, x):
+                return self.layer(x)
+
+        def f():
+            model = Net()
+            model(torch.ones(4, device=model.device))
+            model.to("cuda")
+            model(torch.ones(4, device=model.device))
+            model(torch.ones(4))  # raises
+    """,
     "a device in an attribute": """
         class Trainer:
             def __init__(self, device):

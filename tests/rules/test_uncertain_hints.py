@@ -665,3 +665,81 @@ def test_who_makes_an_argument_on_the_host_holds_it_to_be_there(default: str, pa
     text = POSITIONS.format(default=default, part=part)
     assert [code for code, _ in told(text) if code == "DVL103"] == ["DVL103"] * everybody
     assert "DVL103" in [code for code, _ in told(text, RuleLayer(("DVL103",)))]
+
+
+def test_exports_run_on_the_host() -> None:
+    """What is where the module is, or its caller keeps it, is on the CPU in a file that exports it."""
+    text = """\
+import torch
+from torch import nn
+
+class Embedding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        mask = torch.zeros(4, 4)
+        return self.layer(x) * mask
+"""
+    assert told(text, name="net.py") == [("DVL103", "warning")]
+    for name in ("diffusion_onnx.py", "onnx_export.py", "tools/convert_weights.py"):
+        assert told(text, name=name) == []
+        assert told(text, RuleLayer(("DVL103",)), name=name) == [("DVL103", "warning")]
+    assert told(text, name="converted.py") == [("DVL103", "warning")]
+
+
+def test_a_module_that_registers_the_one_that_it_takes_is_asked_of() -> None:
+    text = """\
+from torch import nn
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.nets = {"small": nn.Linear(4, 4), "large": nn.Linear(4, 8)}
+
+    def choose(self, name):
+        self.net = self.nets[name]
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL105",))) == [("DVL105", "info")]
+    assert told(text.replace("self.net = self.nets[name]", "return self.nets[name]")) == [("DVL105", "warning")]
+
+
+def test_a_part_of_an_argument_need_not_be_where_its_other_parts_are() -> None:
+    text = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, data):
+        x = self.layer(data["x"])
+        return torch.tensor_split(data["x"], data["sizes"])
+"""
+    assert told(text, RuleLayer(("DVL108",))) == []
+
+
+def test_arguments_that_set_up_their_process_choose_its_device() -> None:
+    text = """\
+import torch.distributed as dist
+{imported}
+
+def main():
+    dist.init_process_group("nccl")
+    {made}
+    dist.barrier()
+
+if __name__ == "__main__":
+    main()
+"""
+    plain = text.format(imported="", made="pass")
+    assert told(plain) == [("DVL502", "warning")]
+    imported, made = "from transformers import TrainingArguments", 'arguments = TrainingArguments("out")'
+    assert told(text.format(imported=imported, made=made)) == []

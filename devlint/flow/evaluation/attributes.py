@@ -17,7 +17,7 @@ from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Named, Opaque, Sequence, Value
 from devlint.flow.evaluation import device_conditions
 from devlint.flow.program import mutations, type_hints
-from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.constructor_devices import told_device
@@ -109,10 +109,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return made
         method = base.cls.method(attr)
         if method is not None:
-            if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
-                said = None if base.oid == base.cls.oid else _said(frame, node, base, method)
-                return said or _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
-            return Function(method, (), base)
+            return _of_method(frame, node, base, base.cls, method)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
@@ -122,6 +119,19 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
     return UNKNOWN
+
+
+def _of_method(
+    frame: Frame, node: ast.Attribute, base: Module | Instance, cls: ClassInfo, method: FunctionInfo
+) -> Value:
+    """A method of an object, or what a property says of it."""
+    if "property" not in method.decorators and not any(one.endswith("cached_property") for one in method.decorators):
+        return Function(method, (), base)
+    said = None if base.oid == cls.oid else _said(frame, node, base, method)
+    if said is None and node.attr == "device" and isinstance(base, Module) and base.oid != cls.oid:
+        # however a module finds it out, it is where the module is
+        return DeviceValue(frame.place_of(base), node, form="tensor")
+    return said or _opaque(frame, node, f"{base.oid}.{node.attr}", "device" if is_device_name(node.attr) else "")
 
 
 def _plain_tensor(frame: Frame, base: Module | Instance, attr: str) -> Value | None:

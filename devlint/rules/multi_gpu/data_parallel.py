@@ -23,8 +23,8 @@ class DataParallel(Rule):
 
     ## What it does
     Reports every construction of `torch.nn.DataParallel` and every call of `torch.nn.parallel.data_parallel`: a hint,
-    since the better wrapper takes another way to start the program; a warning where it is given one device, or where an
-    audit saw it at work.
+    since the better wrapper takes another way to start the program, or one device needs none; a warning where an audit
+    saw it at work.
 
     ## Why it matters
     One process drives all GPUs with threads that share Python's interpreter lock. In every forward pass the module is
@@ -90,7 +90,7 @@ class DataParallel(Rule):
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=None if mild or (site.ids != 1 and site.measured is None) else Severity.WARNING,
+            severity=Severity.WARNING if site.measured is not None and not mild else None,
             help=_help(site, fallback, infers),
             asked=optional or (infers and site.ids != 1),
         )
@@ -124,7 +124,8 @@ def _names_only(source: Source, node: ast.AST) -> bool:
 def _help(site: Wrap, fallback: bool, infers: bool) -> str:
     if site.ids == 1:
         return (
-            "leave the wrapper out, and move the inputs to the device, as it does; "
+            "leave the wrapper out, and move the module and the inputs to the device, as it does (what it has saved "
+            "begins with `module.`); "
             "for several GPUs, use `DistributedDataParallel` with one process per GPU"
         )
     if fallback:

@@ -63,8 +63,8 @@ class UnregisteredSubmodule(Rule):
     - The modules have no parameters.
     - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
       for those who select the rule.
-    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`: it is a hint for those who select
-      the rule.
+    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, or registers the one that it
+      takes, `self.part = self.parts[name]`: it is a hint for those who select the rule.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
@@ -95,6 +95,9 @@ class UnregisteredSubmodule(Rule):
         # a class that moves what it keeps there, item by item, knows that nobody else does
         moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
         by_hand = bool(site.container) and any(map(moved.search, self.source.lines))
+        # nor does one that registers the one that it takes from there
+        taken = re.compile(rf"self\.\w+\s*=\s*self\.{site.name}(?:\[|\.get\()")
+        by_hand = by_hand or (bool(site.container) and any(map(taken.search, self.source.lines)))
         # what was made elsewhere, and goes by a private name, is borrowed: who made it has registered it
         borrowed = site.name.startswith("_") and isinstance(site.value.node, ast.Name)
         alone = self._alone(site)

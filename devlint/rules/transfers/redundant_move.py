@@ -206,7 +206,8 @@ class RedundantMove(Rule):
         placed = [step.node for step in site.value.story if step.act in _PLACED]
         if placed:
             here = function_at(self.source, site.node)
-            return any(function_at(self.source, node) is here for node in placed)
+            # what only an earlier round of this very call has put there needs the call
+            return any(function_at(self.source, node) is here and node is not site.node for node in placed)
         return all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
 
 

@@ -146,7 +146,7 @@ def _document(raw: str, mark: bytes) -> Notebook:
     """Read the document, and where the cells stand in it; what nobody asks about is only decoded."""
     start = _skip(raw, 0)
     if start == len(raw):
-        raise NotebookError("not a notebook: the file is empty")
+        return Notebook(raw, mark, (), "")
     if raw[start] != "{":
         _value(raw, start)
         raise NotebookError("not a notebook: its JSON is no object")

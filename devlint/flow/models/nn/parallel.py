@@ -41,7 +41,11 @@ _SCRIPT = r"""(?m)^if\s+__name__\s*==\s*["']__main__["']"""
 _COUNT = "device_count()"
 _RANK = r"(?i)rank|gpu"
 """The names of what tells a process from another."""
-_CHOSEN = r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\("
+_CHOSEN = (
+    r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\("
+    # which choose for it when they are made
+    r"|\w*TrainingArguments\b|\bPartialState\b|\bAccelerator\("
+)
 """How a process says which device is its own."""
 
 

@@ -13,6 +13,7 @@ from devlint.rules.code.edits import fix_of, on_samples, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
+from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
 
 
@@ -114,7 +115,7 @@ class NumpyOnAccelerator(Rule):
             asked=not (forward or any(_is_moved(operand) for operand, _ in away))
             or not any(operand.device.known for operand, _ in away)
             or all(self._is_told_the_host(operand) for operand, _ in away)
-            or (on_samples(self.source, site.scope) and not any(_is_moved(operand) for operand, _ in away)),
+            or (self._is_on_the_host(site) and not any(_is_moved(operand) for operand, _ in away)),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
 
@@ -130,6 +131,10 @@ class NumpyOnAccelerator(Rule):
                 return ast.unparse(node.args[0]) in taken
             node = node.value if isinstance(node, ast.Attribute) else receiver(node)
         return False
+
+    def _is_on_the_host(self, site: HostRead) -> bool:
+        """Whether code is for what is done on the host: samples, exports."""
+        return on_samples(self.source, site.scope) or is_for_export(self.source.filename)
 
     def _fix(self, site: HostRead, operands: list[Operand]) -> Fix | None:
         fetches = [fetched(self.source, operand, site.reader.startswith(METHOD)) for operand in operands]

@@ -90,6 +90,8 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
     if site.kind == "lengths":
         # an argument is the lengths themselves, more often than not; not so what the sequences are computed from
         same = site.beside.same(device) is True and site.computed
+        # and a part of one need not be where its other parts are
+        same = same and not isinstance(operand.node, (ast.Subscript, ast.Attribute))
         return Absence(Severity.WARNING if aware else Severity.INFO, place) if same else None
     if not operand.certain or site.scope.test:
         return None

@@ -22,6 +22,7 @@ from devlint.rules.placement.operands.meetings import (
 )
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
+from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
@@ -67,6 +68,8 @@ class DeviceMismatch(Rule):
       `expand_as`; or it copies, as a write does with its index, wherever that is.
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
     - Either device is not known, or is known on some paths only.
+    - In a file that exports models, by its name, one of the devices is the module's or an argument's: who selects the
+      rule is told.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
     - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
     - A notebook keeps the error that it raised: what is there to be shown is for those who select the rule.
@@ -116,8 +119,8 @@ class DeviceMismatch(Rule):
                 severity=meeting.severity,
                 steps=meeting.steps,
                 help=help_,
-                # whether a call comes by the one path and then by the other, its caller knows
-                asked=meeting.partly,
+                # whether a call comes by the one path and then by the other, its caller knows; exports run on the host
+                asked=meeting.partly or (mere(other.device) and is_for_export(self.source.filename)),
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
 

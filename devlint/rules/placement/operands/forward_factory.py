@@ -24,9 +24,10 @@ from devlint.rules.code.blocks import (
 )
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
-from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, takes_device
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, mere, takes_device
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
+from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
@@ -183,6 +184,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
+                or (mere(meeting.other.device) and is_for_export(self.source.filename))
                 or (site.scope.stateless and _may_be_made_here(meeting.other))
                 or self._stands_in(meeting.creation)
                 or self._measures(meeting.creation)
