@@ -11,7 +11,6 @@ import torch
 
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
-from devlint.finding import Severity
 from devlint.flow.catalog.modules import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
@@ -53,7 +52,8 @@ def test_what_only_infers_needs_no_wrapper() -> None:
 def test_one_id_is_no_parallelism() -> None:
     (report,) = judged(ids=1)
     assert "parallelizes nothing" in report.message
-    assert report.severity is None and "move the module" in report.help
+    assert report.severity is None
+    assert "move the module" in report.help
     (report,) = judged(ids=2)
     assert "parallelizes nothing" not in report.message
 
