@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -75,14 +77,10 @@ def main() -> int:
 def _draw(options: argparse.Namespace) -> None:
     candidates: list[Candidate] = []
     subjects = []
-    with tempfile.TemporaryDirectory(prefix="devlint-reading-") as scratch:
-        for given in options.repositories:
-            repository = Repository(*given.split("@"))
-            folder = Path(scratch).resolve() / repository.name.replace("/", "+")
-            unpack(repository, options.mirror, folder, READ)
-            found = list(_found(repository.name, folder))
-            lines = sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py") if file.is_file())
-            subjects.append(Subject(repository.name, repository.commit, lines, len(found)))
+    with tempfile.TemporaryDirectory(prefix="devlint-reading-") as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        repositories = [Repository(*given.split("@")) for given in options.repositories]
+        for subject, found in pool.map(lambda one: _checked(one, options.mirror, Path(scratch)), repositories):
+            subjects.append(subject)
             candidates += found
     drawn = draw(candidates, NUMBER, options.seed)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True).stdout.strip()
@@ -91,6 +89,15 @@ def _draw(options: argparse.Namespace) -> None:
     store(Round(options.number, date.today().isoformat(), commit, options.seed, subjects, dict(population), kept))
     sheet = [f"## {number}. {one.repository}\n\n{one.text}\n" for number, one in enumerate(drawn, 1)]
     options.sheet.write_text("\n".join(sheet), encoding="utf-8")
+
+
+def _checked(repository: Repository, mirror: Path, scratch: Path) -> tuple[Subject, list[Candidate]]:
+    """A repository with its size, and what a first run finds in it."""
+    folder = scratch.resolve() / repository.name.replace("/", "+")
+    unpack(repository, mirror, folder, READ)
+    found = list(_found(repository.name, folder))
+    lines = sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.py") if file.is_file())
+    return Subject(repository.name, repository.commit, lines, len(found)), found
 
 
 def _found(name: str, folder: Path) -> Iterator[Candidate]:
