@@ -177,7 +177,7 @@ class Finding:
     Findings of a rule with one ``cause`` in a file, if that is not empty, are told as one, and so are those of one
     ``design`` in all files, or about copies of a class, if they have ``shared`` what they say of it; those of the rules
     that it ``covers`` have nothing to add about the same place.
-    ``selected`` says that somebody has asked for its rule.
+    ``selected`` says that somebody has asked for its rule, ``implied`` that it rests on the CPU being the default.
     """
 
     code: str
@@ -198,6 +198,7 @@ class Finding:
     shared: str = field(default="", compare=False, repr=False)
     covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
     selected: bool = field(default=False, compare=False, repr=False)
+    implied: bool = field(default=False, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

@@ -38,7 +38,8 @@ class Report:
     ``asked`` says that it is only for those who select the rule themselves; ``node`` is what the report is about, if
     that is not the site's. Reports with one ``cause``, if that is not empty, become one finding, whose fix mends all.
     Of a ``design`` one finding tells, for all files of a run; its reports are hints but for those who select the rule.
-    ``covers`` are the codes of rules that have nothing to add about the same call.
+    ``covers`` are the codes of rules that have nothing to add about the same call. ``implied`` says, as that of the
+    rule does of all its reports, that it rests on the CPU being the default device, which another file may change.
     """
 
     message: str
@@ -52,6 +53,7 @@ class Report:
     cause: str = ""
     design: str = ""
     covers: tuple[str, ...] = ()
+    implied: bool = False
 
 
 Reports: TypeAlias = Iterable[Report]

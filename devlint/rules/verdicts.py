@@ -76,6 +76,7 @@ def _finding(
         design=report.design,
         shared=_shared(source, report, node, owner),
         covers=report.covers,
+        implied=rule.implied or report.implied,
     )
 
 

@@ -56,3 +56,10 @@ def test_a_program_may_change_it_for_all(root: Path) -> None:
     assert found() == []
     (root / "set_up.py").write_text(BASE.replace("(device)\n", '("cpu")\n').replace("set_up(device)", "set_up()"))
     assert found() == ["run.py", "test_run.py"]
+
+
+def test_what_was_put_on_the_cpu_is_there_whatever_the_default(root: Path) -> None:
+    """Seen in dllm, where a copy fetched to the host meets what is on the device."""
+    (root / "set_up.py").write_text(BASE)
+    (root / "run.py").write_text(MIXED.replace("torch.randn(4, 8)", "torch.randn(4, 8).to(device).cpu()"))
+    assert found() == ["run.py"]

@@ -9,18 +9,16 @@ from collections.abc import Sequence
 from devlint.check.filters import project_files
 from devlint.config.default_device import CHANGES
 from devlint.finding import Finding
-from devlint.rules.registry import registry
 from devlint.source.file_kinds import is_of_tests
 from devlint.source.files import held
 
 
 def elsewhere(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings that rest on the default device being the CPU, in projects that change it."""
-    rules = registry()
     found: list[Finding] = []
     changes: dict[tuple[str, bool], bool] = {}
     for finding in findings:
-        if finding.code in rules and rules[finding.code].implied:
+        if finding.implied:
             root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
             key = root, is_of_tests(finding.filename)
             if key not in changes:

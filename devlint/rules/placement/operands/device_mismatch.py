@@ -88,7 +88,6 @@ class DeviceMismatch(Rule):
     code = "DVL101"
     raising = True
     severity = Severity.ERROR
-    implied = True
     fixes = (Applicability.UNSAFE,)
     observed = True
     proof = proof.Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
@@ -122,6 +121,7 @@ class DeviceMismatch(Rule):
                 # whether a call comes by the one path and then by the other, its caller knows; exports run on the host
                 asked=meeting.partly or (mere(other.device) and is_for_export(self.source.filename)),
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
+                implied=stray.device.kind is Kind.CPU and stray.device.implied,
             )
 
 
@@ -137,7 +137,9 @@ def _brought(meeting: Meeting, site: Operation, samples: bool) -> Report:
         f"create it in `{site.operator}` on the device of the argument",
     )
     asked = samples and other.device.role is Role.INPUT
-    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told, asked=asked)
+    return Report(
+        f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told, asked=asked, implied=True
+    )
 
 
 def _hint(meeting: Meeting, site: Hint) -> Report:
