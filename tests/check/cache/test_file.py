@@ -349,6 +349,7 @@ def test_a_finding_comes_back_as_it_was() -> None:
         design="all",
         shared="much",
         selected=True,
+        implied=True,
     )
     (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
     for part in (finding, span, places[0], fix, fix.edits[0], finding.context):
