@@ -19,6 +19,7 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.edits import fix_of, with_arguments
+from devlint.rules.loading.unpinnable import unpinnable
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
@@ -44,6 +45,9 @@ class MissingPinMemory(Rule):
     batches, and examples, in `examples/` or `tutorials/`, whose data are small, but for such copies; a conversion on
     the host, `batch.float().to(device)`, which may leave the pinned memory; and `pin_memory=False`, a decision, where
     the batches are seen to be copied.
+
+    Those who select the rule are told, too, where `pin_memory=True` pins nothing, since the `collate_fn` makes objects
+    of a class without a method of that name.
 
     ## Why it matters
     A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
@@ -102,6 +106,15 @@ class MissingPinMemory(Rule):
 
     def judge(self, site: Load) -> Reports:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
+        if site.pinned and site.measured is None and (kind := unpinnable(self.source, site.node)) is not None:
+            yield Report(
+                f"`pin_memory` pins nothing here: the batches are a `{kind.name}`, which has no `pin_memory()`",
+                label="torch looks into tuples, lists and dicts alone",
+                severity=Severity.INFO,
+                steps=(Step(kind, "the class of the batches"),),
+                help=f"give `{kind.name}` a method `pin_memory()` that pins its tensors and returns it",
+                asked=True,
+            )
         if site.custom_batches or site.batches.kind not in (Kind.CPU, Kind.UNKNOWN):
             return
         repeated = (move for move in site.moves if move.repeated and not self._of_one_batch(move))

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
+from devlint.device import Device, EachItem, Kind, LoopRound, Predicate, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.creation import INDEXES
@@ -167,8 +167,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         # on some paths the one, on some the other: nothing says that they meet
         return None
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
-    partly = _cpu(stray.device) < 2 and not crossed
-    severity = Severity.WARNING if partly or not stray.certain else Severity.ERROR
+    severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
+    # not so the rounds of a loop, and the items of a list, which all come
+    partly = _cpu(stray.device) < 2 and isinstance(stray.device.guard, (Predicate, Returned))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
