@@ -786,3 +786,61 @@ class Positions(nn.Module):
     for counted in ("length", "end=length", "0, length"):
         (finding,) = [one for one in check_source(text.format(counted)) if one.code == "DVL103"]
         assert "length" not in finding.help
+
+
+ROTATED = """
+import torch
+
+def rotate(layer, Q):
+    W = layer.projection
+    rotated = torch.matmul(Q.T, W.weight.data.to(torch.float64))
+    W.weight.data = rotated.to(device="cpu", dtype=torch.float32)
+
+def rotate_all(model):
+    Q = torch.ones(4, 4, device=model.device)
+    layers = model.layers
+    for index, layer in enumerate(layers):
+        rotate({layer}, Q)
+"""
+
+
+@pytest.mark.parametrize(("layer", "found"), [("layers[index]", 0), ("layer", 0), ("layers[0]", 1)])
+def test_each_round_takes_another_item(layer: str, found: int) -> None:
+    """Seen in QuaRot: what was done to the item of one round was not done to that of the next."""
+    assert len(check(ROTATED.format(layer=layer), "DVL101")) == found
+
+
+SAMPLES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, x):
+        self.x = {kept}
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return {sample}
+
+def run(x, device):
+    net = nn.Linear(4, 2).to(device)
+    for rows in DataLoader(Rows(x), batch_size=2):
+        net(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "sample", "found"),
+    [
+        ("x", "self.x[index]", 0),
+        ('x["train"]', "self.x[index]", 0),
+        ("x", "torch.tensor(self.x[index])", 1),
+        ("torch.load(x)", "self.x[index]", 1),
+    ],
+)
+def test_samples_that_are_items_of_what_was_given_are_where_that_is(kept: str, sample: str, found: int) -> None:
+    """Seen in TALENT, which moves everything before it makes the data set."""
+    assert len(check(SAMPLES.format(kept=kept, sample=sample), "DVL101")) == found

@@ -75,7 +75,18 @@ def _join_containers(first: Value, second: Value, guard: Condition) -> Value:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         joined = _join_mappings(first, second, guard)
         return replace(joined, oid=first.oid) if isinstance(joined, Mapping) and first.oid == second.oid else joined
+    if isinstance(first, Stateful) and isinstance(second, Stateful) and first.path == second.path:
+        return _join_held(first, second, guard)
     return _join_loaded(first, second, guard)
+
+
+def _join_held(first: Stateful, second: Stateful, guard: Condition) -> Value:
+    """Two data sets of tensors, or other objects of one kind that hold some: what they have in the same place."""
+    if not first.tensors or not second.tensors:
+        return UNKNOWN
+    more = max(first.tensors, second.tensors, key=len)[min(len(first.tensors), len(second.tensors)) :]
+    both = (join(one, two, guard) for one, two in zip(first.tensors, second.tensors, strict=False))
+    return replace(first, tensors=(*both, *more))
 
 
 def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:

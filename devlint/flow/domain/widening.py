@@ -7,12 +7,17 @@ nothing.
 
 from __future__ import annotations
 
+import re
+
 from devlint.device import UNKNOWN, Device, Kind, LoopRound, Predicate
 from devlint.flow.domain.objects import mapped
 from devlint.flow.domain.state import State, merge
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import Mapping, Sequence, Value
 from devlint.immutable import replace
+
+_ITEM = re.compile(r"\[(?:\d+:\d+)?\]")
+"""What the identity has of which nobody knows which item it is: of any, or of that at a place in the text."""
 
 
 def moved(before: State, after: State) -> bool:
@@ -31,6 +36,17 @@ def _is_elsewhere(before: Value | None, after: Value) -> bool:
     if before is after or not isinstance(before, Tensor) or not isinstance(after, Tensor):
         return False
     return before.device.kind is not after.device.kind
+
+
+def renewed(state: State, entry: State) -> State:
+    """A state at the end of a round as the next one finds it, which takes other items of what it goes through."""
+    taken = [key for key in state.heap if isinstance(key[0], str) and _ITEM.search(key[0]) and key not in entry.heap]
+    if not taken:
+        return state
+    state = state.copy()
+    for key in taken:
+        del state.heap[key]
+    return state
 
 
 def forget(state: State, loop: str) -> None:

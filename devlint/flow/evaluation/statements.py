@@ -332,11 +332,11 @@ def _loop(
     loop = Loop(node, step, frame.branches, chances=frame.chances)
     if not interpreter.muted and not once:
         with interpreter.quiet():
-            passed = [entry, _iteration(frame, node, start.copy(), begin, loop)]
+            passed = [entry, widening.renewed(_iteration(frame, node, start.copy(), begin, loop), entry)]
             while len(passed) <= _MOST_ROUNDS and widening.moved(passed[-2], passed[-1]):
                 # what moved in one round may move something else in the next
                 again = Loop(node, step, frame.branches, chances=frame.chances)
-                passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
+                passed.append(widening.renewed(_iteration(frame, node, passed[-1].copy(), begin, again), entry))
         loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
         start = merge(passed[1], entry.copy(), LoopRound(at))
         for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 1):

@@ -19,6 +19,7 @@ from devlint.flow.domain.objects import Function, Instance, Stateful
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Unknown, Value, is_literal, is_none
 from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.defaults import generator_place, held
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import immutable
@@ -241,6 +242,27 @@ def _split(frame: Frame, call: Call, path: str) -> Value:
     note_draw(frame, call, path)
     first = _subset(frame, call, path)
     return first if isinstance(first, Unknown) else Sequence(None, first)
+
+
+def hands_on(info: ClassInfo) -> bool:
+    """Whether the samples of a data set of the project are items of what its constructor is given, wherever that is."""
+    init, sample = info.method("__init__"), info.method("__getitem__")
+    if init is None or sample is None:
+        return False
+    parameters = {parameter.arg for parameter in init.parameters} - {"self"}
+    kept = {
+        names.dotted(target)
+        for node in init.own
+        if isinstance(node, ast.Assign)
+        and not isinstance(node.value, ast.Call)
+        and names.root(node.value) in parameters
+        for target in node.targets
+    }
+    calls = [node for node in sample.own if isinstance(node, ast.Call)]
+    # what a function makes of an item, such as a tensor of the file that it names, is another thing
+    made_of = {id(part) for call in calls for given in nodes.given(call) for part in nodes.walk(given)}
+    items = (node for node in sample.own if isinstance(node, ast.Subscript) and id(node) not in made_of)
+    return any(names.dotted(item.value) in kept for item in items)
 
 
 LOADER = "torch.utils.data.DataLoader"

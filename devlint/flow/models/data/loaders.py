@@ -19,7 +19,7 @@ from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.objects import PARTIAL, Function, Instance, Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor, tensor_away
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, Unknown, Value, is_literal
-from devlint.flow.models.data.datasets import SampleCode, note_draw
+from devlint.flow.models.data.datasets import SampleCode, hands_on, note_draw
 from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
@@ -78,7 +78,7 @@ class Loaders(Observer):
     def make(self, frame: Frame, call: Call, name: str) -> Loader:
         """The value of a ``DataLoader(...)`` call; the same loader each time the call is interpreted."""
         dataset = call.argument(0, "dataset")
-        batches = _dataset_device(dataset)
+        batches = _dataset_device(frame, dataset)
         tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         oid = self._by_node.get(call.node)
         if oid is None:
@@ -188,8 +188,11 @@ def _literal(value: Value | None, kind: type[_T]) -> _T | None:
     return value.value if isinstance(value, Const) and type(value.value) is kind else None
 
 
-def _dataset_device(dataset: Value | None) -> Device:
+def _dataset_device(frame: Frame, dataset: Value | None) -> Device:
     """Where the samples of a data set live: with its tensors where they are known."""
+    if isinstance(dataset, Instance) and hands_on(dataset.cls):
+        given = ARGUMENTS.of(frame.state.heap, dataset.oid) or ()
+        return device.CPU if any(map(_on_cpu, given)) else device.UNKNOWN
     if isinstance(dataset, Stateful) and dataset.tensors:
         places = _sample_places(dataset)
         return places[0] if places and all(place.same(places[0]) for place in places) else device.UNKNOWN
@@ -197,6 +200,10 @@ def _dataset_device(dataset: Value | None) -> Device:
         # of one tensor, the rows
         return replace(as_tensor(dataset).device, implied=False)
     if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
+        return device.UNKNOWN
+    made = isinstance(dataset, Unknown) or (isinstance(dataset, Opaque) and dataset.derived)
+    if made and frame.interpreter.index.mentions("import *"):
+        # it may be a class of the project that keeps what it is given
         return device.UNKNOWN
     return device.CPU
 
