@@ -844,3 +844,83 @@ def run(x, device):
 def test_samples_that_are_items_of_what_was_given_are_where_that_is(kept: str, sample: str, found: int) -> None:
     """Seen in TALENT, which moves everything before it makes the data set."""
     assert len(check(SAMPLES.format(kept=kept, sample=sample), "DVL101")) == found
+
+
+def by_default(text: str) -> list[str]:
+    return [finding.code for finding in check_source(text) if finding.code.startswith("DVL10")]
+
+
+def test_who_copies_to_the_host_what_meets_the_module_takes_it_to_be_there() -> None:
+    """Seen in dualdiffusion, which counts losses on the host; what torch calls is where the module is."""
+    text = """
+import torch
+from torch import nn
+
+class Buckets(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("counts", torch.zeros(4))
+
+    def {method}(self, loss):
+        fetched = torch.stack([loss, loss]).cpu()
+        return fetched * self.counts
+"""
+    assert by_default(text.format(method="log")) == []
+    assert check(text.format(method="log"), "DVL101")
+    assert by_default(text.format(method="forward")) == ["DVL101"]
+
+
+def test_a_module_is_where_it_says() -> None:
+    """Seen in dac, of which a mixin says that."""
+    text = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+net = Net()
+net(torch.ones(3, 4, device=net.device))
+"""
+    assert by_default(text) == []
+
+
+def test_a_rank_may_be_that_of_a_matrix() -> None:
+    """Seen in neuromancer."""
+    text = """
+import torch
+from torch import nn
+
+class Low(nn.Module):
+    def __init__(self, size, rank=None):
+        super().__init__()
+        self.rank = rank if rank is not None else size // 2
+        self.weight = nn.Parameter(torch.rand(self.rank, size))
+
+    def forward(self, x):
+        return x @ (self.weight.T @ self.weight + torch.eye(4))
+"""
+    (found,) = check(text, "DVL103")
+    assert found.help == "create it there: `torch.eye(..., device=x.device)`"
+
+
+def test_what_is_elsewhere_on_some_paths_only_is_asked_of() -> None:
+    """Seen in deepinv: the size tells the paths apart, which nobody knows here."""
+    text = """
+import torch
+
+def padded(kind, device):
+    if kind is None or kind == "flat":
+        x = torch.ones(3)
+    else:
+        x = torch.rand(3, device=device)
+    return torch.cat([x, torch.zeros(3)])
+"""
+    assert by_default(text) == []
+    assert check(text, "DVL101")
+    assert by_default(text.replace("x = torch.ones(3)", "x = torch.ones(3, device=device)")) == ["DVL101"]

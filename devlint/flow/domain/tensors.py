@@ -185,6 +185,8 @@ def names_device(held: object) -> bool:
 
 
 def may_be_away(held: object) -> bool:
-    """Whether something surely is a device, and not surely the CPU."""
+    """Whether something surely is a device, and not surely the CPU; a rank may be that of a matrix."""
+    if isinstance(held, Opaque) and held.text.rpartition(".")[2] == "rank":
+        return False
     host = isinstance(held, DeviceValue) and held.device.accelerates() is False
     return names_device(held) and not host

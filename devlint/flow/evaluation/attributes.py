@@ -115,7 +115,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
         if base.oid == base.cls.oid:
             return found
-        return replace(found, kept=base) if not found.hint else told_device(frame, base, attr) or found
+        return replace(found, kept=base) if not found.hint else _device_of(frame, node, base, base.cls) or found
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
     return UNKNOWN
@@ -129,9 +129,26 @@ def _of_method(
         return Function(method, (), base)
     said = None if base.oid == cls.oid else _said(frame, node, base, method)
     if said is None and node.attr == "device" and isinstance(base, Module) and base.oid != cls.oid:
-        # however a module finds it out, it is where the module is
-        return DeviceValue(frame.place_of(base), node, form="tensor")
+        return _own_place(frame, node, base)
     return said or _opaque(frame, node, f"{base.oid}.{node.attr}", "device" if is_device_name(node.attr) else "")
+
+
+def _device_of(frame: Frame, node: ast.Attribute, base: Module | Instance, cls: ClassInfo) -> Value | None:
+    """What an object says is its device, where its class has no method for that."""
+    if node.attr == "device" and isinstance(base, Module) and not _sets_device(cls):
+        return _own_place(frame, node, base)
+    return told_device(frame, base, node.attr)
+
+
+def _own_place(frame: Frame, node: ast.Attribute, module: Module) -> DeviceValue:
+    """What a module says is its device, however it finds that out: where it is."""
+    return DeviceValue(frame.place_of(module), node, form="tensor")
+
+
+def _sets_device(cls: ClassInfo) -> bool:
+    """Whether a class keeps a device of its own: what a base does that nobody knows is to say where the module is."""
+    spoken = (node for info in cls.linearization() for node in info.attributes)
+    return any(node.attr == "device" and isinstance(node.ctx, ast.Store) for node in spoken)
 
 
 def _plain_tensor(frame: Frame, base: Module | Instance, attr: str) -> Value | None:

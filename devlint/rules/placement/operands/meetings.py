@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-from devlint.device import Device, EachItem, Kind, LoopRound, Predicate, Returned, Role
+from devlint.device import Conjunction, Device, EachItem, Kind, LoopRound, Predicate, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.creation import INDEXES
@@ -169,7 +169,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
     severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
     # not so the rounds of a loop, and the items of a list, which all come
-    partly = _cpu(stray.device) < 2 and isinstance(stray.device.guard, (Predicate, Returned))
+    unsure = min((stray.device, other.device), key=_certainty)
+    partly = _certainty(unsure) < 2 and isinstance(unsure.guard, (Predicate, Conjunction, Returned))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
@@ -185,7 +186,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # who copies a part of the module to the host holds the argument to be there, and so may who knows no devices
     fetched = any(step.act is Act.FETCHED and _is_of_self(step.node) for step in stray.story)
     aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
-    return Meeting(stray, other, severity, partly=partly) if aware else None
+    # who copies to the host what then meets parameters of the module takes them to be there, but for what torch calls
+    taken = any(step.act is Act.FETCHED for step in stray.story[-1:]) and scope.function not in _STEPS
+    return Meeting(stray, other, severity, partly=partly or taken) if aware else None
 
 
 def _is_field(node: ast.AST) -> bool:
@@ -232,6 +235,11 @@ def _indexed(target: Operand, index: Operand, site: Operation) -> Meeting | None
 def _rank(device: Device) -> tuple[int, bool]:
     """The higher, the more it is the device that strays: one that is nothing but the CPU before one that changes."""
     return _cpu(device), device.kind is Kind.CPU
+
+
+def _certainty(device: Device) -> int:
+    """How surely a device is the CPU, or is none, on a machine with an accelerator: 2 surely, 1 on some path."""
+    return _cpu(device) or 2
 
 
 def _cpu(device: Device) -> int:
