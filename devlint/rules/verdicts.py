@@ -14,6 +14,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import around, in_format, statement_around
 from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
+from devlint.rules.code.trials import tried_out
 from devlint.sites.base import Site
 from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
 from devlint.source.syntax import walk
@@ -93,8 +94,9 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
         return True
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
-    # a copy of other people's code is for them to mend
-    return severity < Severity.ERROR and (is_vendored(name) or stays)
+    # a copy of other people's code is for them to mend, and what tries a module out is run by hand
+    few = is_vendored(name) or stays or getattr(node, "lineno", 0) in tried_out(source.tree)
+    return severity < Severity.ERROR and few
 
 
 def _is_shown(source: Source, rule: Rule, told: Sequence[ast.AST]) -> bool:

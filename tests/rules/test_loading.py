@@ -333,13 +333,20 @@ class Pairs(Dataset):
 
 @pytest.mark.parametrize(
     ("loader", "severity"),
-    [("", "info"), ("DataLoader(Pairs())", "info"), ("DataLoader(Pairs(), num_workers=count)", "warning")],
+    [("", "info"), ("DataLoader(Pairs(), num_workers=count)", "warning")],
 )
 def test_what_a_data_set_does_to_a_sample_is_one_finding(loader: str, severity: str) -> None:
     """Seen in RWKV-LM."""
     found = [one for one in summarized(check_source(SAMPLES.format(loader=loader))) if one.code == "DVL303"]
     assert [(one.span.row, str(one.severity)) for one in found] == [(7, severity)]
     assert [place.span.row for place in found[0].related if place.label == "also here"] == [8]
+
+
+def test_who_makes_samples_on_a_device_where_no_worker_does_has_chosen_to() -> None:
+    text = SAMPLES.format(loader="DataLoader(Pairs())")
+    assert "DVL303" not in [one.code for one in check_source(text)]
+    config = Config(rule_layers=(RuleLayer(select=("DVL303",)),))
+    assert {one.code for one in check_source(text, config=config)} == {"DVL303"}
 
 
 COLLATED = """

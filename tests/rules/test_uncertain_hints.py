@@ -743,3 +743,31 @@ if __name__ == "__main__":
     assert told(plain) == [("DVL502", "warning")]
     imported, made = "from transformers import TrainingArguments", 'arguments = TrainingArguments("out")'
     assert told(text.format(imported=imported, made=made)) == []
+
+
+NETWORK = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def {name}():
+    net = Net().cuda()
+    for _ in range(10):
+        with torch.cuda.amp.autocast():
+            print(net(torch.ones(3, 4).cuda()).shape)
+
+if __name__ == "__main__":
+    {name}()
+"""
+
+
+def test_a_trial_of_a_network_is_run_by_hand() -> None:
+    """Seen in sd-scripts: what costs, or where else it could run, matters to nobody there."""
+    assert told(NETWORK.format(name="try_net")) == []
+    assert ("DVL701", "warning") in told(NETWORK.format(name="try_net"), RuleLayer(("DVL7",)))
+    assert ("DVL701", "warning") in told(NETWORK.format(name="train"))
+    parsed = NETWORK.format(name="try_net").replace("__:\n", "__:\n    print(parser.parse_args())\n")
+    assert ("DVL701", "warning") in told(parsed)

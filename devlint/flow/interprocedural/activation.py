@@ -12,8 +12,8 @@ from devlint.flow.domain import parameters
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, mapped
 from devlint.flow.domain.state import State, rejoin
-from devlint.flow.domain.tensors import Tensor
-from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
+from devlint.flow.domain.tensors import DeviceValue, Tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Unknown, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
 from devlint.flow.transfer import api_use, havoc
@@ -25,6 +25,10 @@ _PLAIN_DECORATORS = frozenset(
     final cache lru_cache setter""".split()
 )
 """Decorators, by the last part of their names, that leave alone what a function returns."""
+
+
+_SETTINGS = (Const, DeviceValue)
+"""What a call says by values that are written there."""
 
 
 def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
@@ -39,9 +43,12 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
         env[slots[0].name] = bound
         slots, count = slots[1:], count - 1
     told = call is not None and not (call.open or call.starred)
-    # what `*` and `**` add is in other places than what is spelled out
     positional = call.positional if call is not None and not call.starred else ()
     keywords = call.keywords if call is not None else {}
+    if not told:
+        # what `*` and `**` add is in other places than what is spelled out, and decides what becomes of tensors
+        positional = tuple(value if isinstance(value, _SETTINGS) else UNKNOWN for value in positional)
+        keywords = {name: value for name, value in keywords.items() if isinstance(value, _SETTINGS)}
     given = min(len(positional), count)
     for position, slot in enumerate(slots):
         value: Value | None = positional[position] if position < given else keywords.get(slot.name)

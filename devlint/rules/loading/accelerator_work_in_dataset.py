@@ -57,8 +57,8 @@ class AcceleratorWorkInDataset(Rule):
     - The loader is in another file, and the device may be the CPU.
     - An `IterableDataset` whose loaders have no workers: it may make batches on the device.
     - It is a hint where the workers start by `spawn` or `forkserver`, where no loader is seen that may have workers,
-      and, for those who select the rule, in a
-      `collate_fn` without workers, which copies a batch at a time.
+      and, for those who select the rule, of a loader
+      without workers.
 
     ## Fix safety
     There is no fix: the copy belongs into the training loop.
@@ -99,8 +99,8 @@ class AcceleratorWorkInDataset(Rule):
             return Report(message, "each worker does this", Severity.INFO, asked, help_, covers=_COVERED)
         each = "batch" if site.role in _BATCHED else "sample"
         message = f"{what} puts every {each} on {site.place} by itself, which forked workers could not"
-        # who makes batches on the device where no worker does has chosen to
-        meant = each == "batch" and loader is not None and loader.workers == 0
+        # who makes them on the device where no worker does has chosen to
+        meant = loader is not None and loader.workers == 0
         return Report(
             message,
             f"once for each {each}",
