@@ -767,7 +767,7 @@ if __name__ == "__main__":
 def test_a_trial_of_a_network_is_run_by_hand() -> None:
     """Seen in sd-scripts: what costs, or where else it could run, matters to nobody there."""
     assert told(NETWORK.format(name="try_net")) == []
-    assert ("DVL701", "warning") in told(NETWORK.format(name="try_net"), RuleLayer(("DVL7",)))
+    assert ("DVL701", "warning") in told(NETWORK.format(name="try_net"), RuleLayer(("DVL701",)))
     assert ("DVL701", "warning") in told(NETWORK.format(name="train"))
-    parsed = NETWORK.format(name="try_net").replace("__:\n", "__:\n    print(parser.parse_args())\n")
+    parsed = NETWORK.format(name="try_net").replace('__":\n', '__":\n    print(parser.parse_args())\n')
     assert ("DVL701", "warning") in told(parsed)
