@@ -53,6 +53,7 @@ class LossKeepsGraph(Rule):
 
     ## When it stays silent
     - The loss is detached or made a number: `.item()`, `.detach()`, `float(loss)`, or under `torch.no_grad()`.
+    - What is kept is a dict or a record that holds the loss, `loss["loss"].backward()`, and cannot be detached.
     - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
     - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).
     - The function never reads what it has added up or collected: who selects the rule is told.

@@ -17,6 +17,8 @@ _LETS_GO = frozenset({"item", "detach", "detach_", "tolist", "numpy", "data"})
 _NUMBERS = frozenset({"float", "int"})
 _STILL = frozenset({"sum", "mean", "clone", "float", "double", "cpu", "to", "squeeze", "view", "reshape"})
 """Methods whose result has the graph, too."""
+_OF_MANY = frozenset({"sum", "math.fsum"} | {f"torch.{name}" for name in ("stack", "cat", "concat", "hstack")})
+"""Functions of a list, which is no tensor though their result is one."""
 _WITHOUT_GRAPH = frozenset({"no_grad", "inference_mode"})
 _KEEPS_GRAPH = frozenset({"retain_graph", "create_graph"})
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -58,13 +60,29 @@ def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
     for node in inside:
         if not isinstance(node, ast.Call) or names.method(node) != "backward":
             continue
-        given = names.inside(node.func, *node.args)
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        given = {name for part in (*receiver, *node.args) for name in _tensors(part)}
         if any(keyword.arg in _KEEPS_GRAPH or keyword.arg is None for keyword in node.keywords):
             kept_alive |= given
         for name in given:
             found.setdefault(name, node)
     made = {name for name in found if _is_made(inside, name)}
     return {name: node for name, node in found.items() if name in made and name not in kept_alive}
+
+
+def _tensors(value: ast.expr) -> Iterator[str]:
+    """The names in an expression that hold a tensor themselves, and not a record with one in a field."""
+    if isinstance(value, ast.Name):
+        yield value.id
+    elif isinstance(value, (ast.BinOp, ast.UnaryOp)):
+        for operand in (value.left, value.right) if isinstance(value, ast.BinOp) else (value.operand,):
+            yield from _tensors(operand)
+    elif isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _STILL:
+            yield from _tensors(value.func.value)
+        # what is given to a method of something else: `scaler.scale(loss)`
+        for argument in value.args if names.called(value) not in _OF_MANY else ():
+            yield from _tensors(argument)
 
 
 def _is_made(inside: list[ast.AST], name: str) -> bool:
