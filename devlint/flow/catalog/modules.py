@@ -51,12 +51,13 @@ KEEPS_RANK = re.compile(
 RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 CHAINED = frozenset(
     """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
-    register_forward_hook zero_grad""".split()
+    zero_grad""".split()
 )
 ONLY_LOOK = frozenset(
     """children named_children modules named_modules get_parameter get_buffer get_submodule get_extra_state
-    load_state_dict register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_backward_hook register_state_dict_post_hook register_load_state_dict_post_hook extra_repr""".split()
+    load_state_dict register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_backward_hook register_state_dict_post_hook
+    register_load_state_dict_post_hook extra_repr""".split()
 )
 """Methods of every module which put no part of it anywhere."""
 PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers", "state_dict"})

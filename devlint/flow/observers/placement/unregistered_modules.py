@@ -113,14 +113,16 @@ class UnregisteredModules(Observer):
         mine = [(key, kept) for key, kept in self._known.items() if key[0] == info.name]
         if not mine:
             return
-        held = [value for _, value in attributes(state.heap, self_oid) if isinstance(value, Module)]
-        registered = set(_below(held, state))
+        held = {name: value for name, value in attributes(state.heap, self_oid) if isinstance(value, Module)}
+        registered = set(_below(list(held.values()), state))
         cared_for = _cares(info)
         constructor = info.method("__init__")
         passed_on = frozenset() if constructor is None else _passed_on(constructor)
         for key, kept in mine:
             handed_on = kept.name in _handed_on(info.index.tree) or kept.name in passed_on
-            if cared_for or kept.modules & registered or handed_on:
+            # a list in whose place every path has put a module by now
+            replaced = kept.name in held
+            if cared_for or kept.modules & registered or handed_on or replaced:
                 del self._known[key]
 
     def of(self, info: ClassInfo) -> frozenset[int]:
@@ -187,8 +189,10 @@ def _container(value: Value, node: ast.expr) -> str:
 
 
 def _modules(value: Value, depth: int = 0) -> Iterator[int]:
-    """The identities of the modules with parameters in a container."""
+    """The identities of the modules with parameters in a container, but for the one that keeps it."""
     if isinstance(value, Module):
+        if value.text == "self":
+            return
         if value.has_state and (value.cls is None or not (has_state(value.cls) is False or is_empty(value.cls))):
             yield value.oid
     elif depth < _DEEPEST and isinstance(value, Sequence):
