@@ -67,3 +67,24 @@ def test_a_parameter_in_a_plain_list_needs_another_list(kept: str, listed: bool)
     (found,) = check("DVL106", body)
     rest = ", in an `nn.ParameterList`: the plain list `self.factors` registers nothing" if listed else ""
     assert found.help == f"move the data first, and make it a parameter then{rest}"
+
+
+@pytest.mark.parametrize("key", ["number", "1", "self.key(number)"])
+def test_a_dict_with_keys_that_may_be_numbers_is_not_wrapped_as_it_is(key: str) -> None:
+    body = """
+    def __init__(self, numbers):
+        super().__init__()
+        self.parts = {}
+        for number in numbers:
+            self.parts[KEY] = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.parts[1](x.to("cuda"))
+"""
+    (found,) = check("DVL105", body.replace("KEY", key))
+    assert found.help == f"keep them in an `nn.ModuleDict`, whose keys have to be strings: `str({key})`"
+    assert found.fix is None
+    for text in (f"str({key})", f'f"{{{key}}}"', f'"part" + {key}', f'"{{}}".format({key})'):
+        (found,) = check("DVL105", body.replace("KEY", text))
+        assert found.help == "keep them in an `nn.ModuleDict`"
+        assert found.fix is not None

@@ -6,12 +6,17 @@ import ast
 import re
 
 from devlint.flow.catalog.concepts import NN
-from devlint.flow.syntax.names import imported
+from devlint.flow.syntax.names import called, imported, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
+from devlint.rules.code.blocks import method_of
 from devlint.rules.code.edits import fix_of
 from devlint.sites.placement import Attribute
+from devlint.source.syntax import walk
 
 _CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
+
+_MOVES = frozenset({"to", "cuda"})
+_TO_STRINGS = frozenset({"str", "repr"})
 
 _DROP = "drop the comma behind the module, which makes a tuple of it"
 
@@ -65,12 +70,14 @@ class UnregisteredSubmodule(Rule):
     - The modules have no parameters.
     - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
       for those who select the rule.
-    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, or registers the one that it
+    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also where it makes all that it
+      puts in, `self.parts[name] = nn.Linear(8, 8).to(device)`, or registers the one that it
       takes, `self.part = self.parts[name]`: it is a hint for those who select the rule.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
-    dict change, as they should, and a checkpoint that was saved before lacks them. So does to drop the comma that makes
+    dict change, as they should, and a checkpoint that was saved before lacks them. There is none for a dict with keys
+    that may be no strings, which `nn.ModuleDict` refuses. So does to drop the comma that makes
     a tuple of a module which is called.
 
     ## References
@@ -94,15 +101,12 @@ class UnregisteredSubmodule(Rule):
         if site.registered:
             lost = "`.to()` does not move them, `state_dict()` leaves them out"
         wrapper = _CONTAINERS.get(site.container, "")
-        # a class that moves what it keeps there, item by item, knows that nobody else does
-        moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
-        by_hand = bool(site.container) and any(map(moved.search, self.source.lines))
-        # nor does one that registers the one that it takes from there
-        taken = re.compile(rf"self\.\w+\s*=\s*self\.{site.name}(?:\[|\.get\()")
-        by_hand = by_hand or (bool(site.container) and any(map(taken.search, self.source.lines)))
+        keys, put = self._filled(site)
+        by_hand = bool(site.container) and self._takes_care(site, put)
         # what was made elsewhere, and goes by a private name, is borrowed: who made it has registered it
         borrowed = site.name.startswith("_") and isinstance(site.value.node, ast.Name)
         alone = self._alone(site)
+        unsure = next((key for key in keys if not _is_string(key)), None)
         yield Report(
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
             node=site.value.node,
@@ -111,9 +115,36 @@ class UnregisteredSubmodule(Rule):
             # it may be hidden from `state_dict()` on purpose
             asked=by_hand or borrowed,
             steps=site.uses,
-            help=_DROP if alone else f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
-            fix=self._fix(site, wrapper) if alone is None else self._without_comma(site, alone),
+            help=_DROP if alone else _keep_in(wrapper, unsure),
+            fix=self._without_comma(site, alone) if alone else None if unsure else self._fix(site, wrapper),
         )
+
+    def _takes_care(self, site: Attribute, put: list[ast.expr]) -> bool:
+        """Whether the class does itself what it would leave to `nn.Module` if it did not know."""
+        # it moves what it keeps there, item by item, or registers the one that it takes from there
+        moved = rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\("
+        taken = rf"self\.\w+\s*=\s*self\.{site.name}(?:\[|\.get\()"
+        if any(map(re.compile(f"{moved}|{taken}").search, self.source.lines)):
+            return True
+        # or makes each of them where it belongs
+        node = site.value.node
+        empty = not (node.keys if isinstance(node, ast.Dict) else not isinstance(node, ast.List) or node.elts)
+        return empty and bool(put) and all(method_of(value) in _MOVES for value in put)
+
+    def _filled(self, site: Attribute) -> tuple[list[ast.expr], list[ast.expr]]:
+        """The keys of a dict, and what is put under one, or at the end of a list, once the container is there."""
+        node = site.value.node
+        keys = [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
+        keys += [node.key] if isinstance(node, ast.DictComp) else []
+        put: list[ast.expr] = []
+        for found in walk(self.source.tree):
+            if isinstance(found, ast.Call) and called(found) == f"self.{site.name}.append":
+                put += found.args
+            for target in found.targets if isinstance(found, ast.Assign) else ():
+                if isinstance(target, ast.Subscript) and of_self(target.value) == site.name:
+                    keys += [target.slice] if site.container == "dict" else []
+                    put += [found.value]  # type: ignore[attr-defined]  # it is an assignment
+        return keys, put
 
     def _alone(self, site: Attribute) -> ast.expr | None:
         """The only item of a tuple that is called like a module: it was made by a comma too many."""
@@ -143,3 +174,18 @@ class UnregisteredSubmodule(Rule):
         names = [item for node in imports for item in imported(node).items()]
         of_nn = (f"{name}." for name, path in names if path == NN and name != "torch")
         return next(of_nn, "torch.nn." if any(name == "torch" for name, _ in names) else None)
+
+
+def _is_string(key: ast.expr) -> bool:
+    """Whether a key is plainly a string, as those of an ``nn.ModuleDict`` have to be."""
+    if isinstance(key, ast.BinOp):
+        return _is_string(key.left) or _is_string(key.right)
+    if isinstance(key, ast.Call):
+        return called(key) in _TO_STRINGS or (method_of(key) == "format")
+    return isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+
+
+def _keep_in(wrapper: str, unsure: ast.expr | None) -> str:
+    """What to keep modules in, and the key to make a string of, if one may be none."""
+    strings = "" if unsure is None else f", whose keys have to be strings: `str({ast.unparse(unsure)})`"
+    return f"keep them in an `{wrapper}`{strings}" if wrapper else "assign the module as an attribute"
