@@ -71,7 +71,7 @@ class UnregisteredSubmodule(Rule):
     - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
       for those who select the rule.
     - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also where it makes all that it
-      puts in, `self.parts[name] = nn.Linear(8, 8).to(device)`, or registers the one that it
+      puts into a dict, `self.parts[name] = nn.Linear(8, 8).to(device)`, or registers the one that it
       takes, `self.part = self.parts[name]`: it is a hint for those who select the rule.
 
     ## Fix safety
@@ -128,22 +128,22 @@ class UnregisteredSubmodule(Rule):
             return True
         # or makes each of them where it belongs
         node = site.value.node
-        empty = not (node.keys if isinstance(node, ast.Dict) else not isinstance(node, ast.List) or node.elts)
+        empty = isinstance(node, ast.Dict) and not node.keys
         return empty and bool(put) and all(method_of(value) in _MOVES for value in put)
 
     def _filled(self, site: Attribute) -> tuple[list[ast.expr], list[ast.expr]]:
-        """The keys of a dict, and what is put under one, or at the end of a list, once the container is there."""
+        """The keys of a dict, and what is put under one once the dict is there."""
         node = site.value.node
+        if site.container != "dict":
+            return [], []
         keys = [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
         keys += [node.key] if isinstance(node, ast.DictComp) else []
         put: list[ast.expr] = []
         for found in walk(self.source.tree):
-            if isinstance(found, ast.Call) and called(found) == f"self.{site.name}.append":
-                put += found.args
             for target in found.targets if isinstance(found, ast.Assign) else ():
                 if isinstance(target, ast.Subscript) and of_self(target.value) == site.name:
-                    keys += [target.slice] if site.container == "dict" else []
-                    put += [found.value]  # type: ignore[attr-defined]  # it is an assignment
+                    keys.append(target.slice)
+                    put.append(found.value)  # type: ignore[attr-defined]  # it is an assignment
         return keys, put
 
     def _alone(self, site: Attribute) -> ast.expr | None:
