@@ -59,3 +59,57 @@ def test_a_move_may_end_in_that_of_the_bases(move: str) -> None:
 def test_of_what_is_selected_parts_are_copied() -> None:
     (found,) = check(TEXT.replace("self.ends.to", "self.ends[:2].to"))
     assert found.message.endswith("does not move: parts of it are copied to the device of the inputs at every use")
+
+
+def told(made: str, used: str, filename: str = "net.py") -> list[tuple[str, str]]:
+    """How grave a class with such a tensor is, and what to do, with what is only for those who ask."""
+    text = TEXT.replace("self.ends = torch.arange(n)", made)
+    text = text.replace("return self.model(x) + self.ends.to(x.device)", used)
+    config = Config(rule_layers=(RuleLayer(("DVL104",)),))
+    return [(str(found.severity), found.help or "") for found in check_source(text, filename, config=config)]
+
+
+BESIDE = "return x + self.ends.to(x.device)"
+MET = "return x + self.ends"
+FILLED = "        values = torch.zeros(n)\n        values[0] = self.one * 2\n        self.ends = values"
+
+
+@pytest.mark.parametrize("used", [BESIDE, MET])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.ends = torch.ones(n, requires_grad=True) * 2",
+        "self.one = nn.Parameter(torch.ones(n))\n        self.ends = self.one * torch.ones(n)",
+        f"self.one = nn.Parameter(torch.ones(()))\n{FILLED}",
+    ],
+)
+def test_what_is_computed_from_parameters_is_to_be_computed_again(made: str, used: str) -> None:
+    cure = "compute `self.ends` where it is used: what it is computed from collects gradients"
+    assert told(made, used) == [("info", cure)]
+
+
+def test_what_collects_gradients_is_to_be_a_parameter() -> None:
+    made, cure = "self.ends = torch.ones(n, requires_grad=True)", "make it a parameter: `self.ends = nn.Parameter(...)`"
+    assert told(made, MET) == [("warning", cure)]
+    assert told(made, BESIDE) == [("info", cure)]
+    assert [severity for severity, _ in told(f"{made}.detach()", BESIDE)] == ["warning"]
+
+
+def test_a_list_that_holds_it_keeps_the_tensor_on_the_cpu() -> None:
+    made = "self.ends = torch.arange(n)\n        self.both = [self.ends, 1.0 / n]"
+    used = "return x + self.both[0].to(x.device)"
+    cure = "register it, and take it from there: `self.both` keeps the tensor that is on the CPU"
+    assert told(made, used) == [("info", cure)]
+    assert [severity for severity, _ in told(made, BESIDE)] == ["warning"]
+
+
+@pytest.mark.parametrize(("index", "severity"), [("torch.randint(1, 9, (len(x),))", "info"), ("len(x)", "warning")])
+def test_an_index_of_the_cpu_picks_from_the_cpu(index: str, severity: str) -> None:
+    used = f"n = {index}\n        return x + self.ends[n + 1].reshape(-1, 1).to(x.device)"
+    ((found, cure),) = told("self.ends = torch.zeros(9, 2)", used)
+    assert found == severity
+    assert cure.endswith("make the index on its device") is (severity == "info")
+
+
+def test_who_selects_the_rule_is_told_of_tests() -> None:
+    assert [severity for severity, _ in told("self.ends = torch.arange(n)", MET, "tests/test_net.py")] == ["info"]

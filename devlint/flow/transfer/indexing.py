@@ -222,6 +222,9 @@ def _write(
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return
+    if in_graph(as_tensor(value)) and isinstance(target.value, ast.Name) and target.value.id in frame.state.env:
+        # what is written into it is part of it from now on
+        frame.state.env[target.value.id] = replace(base, grad=base.grad or "graph")
     by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
     kind = (
         OperationKind.OPERANDS

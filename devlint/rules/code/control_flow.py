@@ -86,7 +86,8 @@ def builds_no_graph_at(source: Source, node: ast.AST, seen: frozenset[ast.AST] =
     managers = [item.context_expr for outer in withs for item in outer.items]
     if function in seen or any(map(builds_no_graph, [*managers, *getattr(function, "decorator_list", ())])):
         return True
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.name.startswith("__"):
+        # a constructor is not called by its name, but for that of the bases
         return False
     name = function.name
     everything = walk(source.tree)

@@ -7,9 +7,12 @@ import re
 from functools import lru_cache
 
 from devlint.device import Kind
+from devlint.flow.catalog.creation import MAKING
+from devlint.flow.syntax.names import called, chains, dotted, inside
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
-from devlint.rules.code.blocks import function_at, method_of, receiver, statement_of
-from devlint.rules.code.edits import fix_of, put_after, shown
+from devlint.rules.code.blocks import around, assigned, function_at, keyword_of, method_of, receiver, statement_of
+from devlint.rules.code.control_flow import builds_no_graph_at
+from devlint.rules.code.edits import fix_of, in_test, put_after, shown
 from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute
@@ -84,6 +87,9 @@ class UnregisteredTensorAttribute(Rule):
     - It is only copied where it is used, and a method makes a number of it, `.item()`, which costs nothing on the CPU
       and as a buffer would make each call wait; or the class has a `cuda()` or `to()` that does not call that of
       `nn.Module`, and would move no buffer: who selects the rule is told.
+    - A buffer alone is no cure: it is computed from what collects gradients; or it is taken from a list in another
+      attribute, which keeps the tensor on the CPU; or single items of it are copied, picked by an index that is made on
+      the CPU. Who selects the rule is told, and so it is with tests.
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
 
     ## Fix safety
@@ -138,16 +144,57 @@ class UnregisteredTensorAttribute(Rule):
         # `Module.to(dtype)` would make a buffer of complex numbers real
         made = site.value.complex
         perhaps = made or (not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines)))
+        instead = self._instead(site, moved)
+        # what collects gradients, and meets the inputs on the CPU, raises all the same
+        idle = bool(instead) and (moved or site.value.grad != "leaf")
+        asked = against is not None or idle or in_test(self.source, site.scope)
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
-            severity=None if (sure or (site.moved and not site.kept)) and against is None else Severity.INFO,
+            severity=None if (sure or (site.moved and not site.kept)) and not asked else Severity.INFO,
             steps=site.uses if against is None else (*site.uses, against),
-            help=_MADE_REAL if made else _help(site, self._is_early(site.value.node)) + _beware(site, moved),
-            fix=None if perhaps or against else self._fix(site),
-            asked=against is not None or (made and (moved or site.kept)),
+            help=_MADE_REAL if made else instead or _help(site, self._is_early(site.value.node)) + _beware(site, moved),
+            fix=None if perhaps or against or instead else self._fix(site),
+            asked=asked or (made and (moved or site.kept)),
         )
+
+    def _instead(self, site: Attribute, moved: bool) -> str:
+        """What to do where a buffer alone cures nothing; empty where it does."""
+        name = f"self.{site.name}"
+        holder = self._holder(site)
+        if holder:
+            return f"register it, and take it from there: `{holder}` keeps the tensor that is on the CPU"
+        if site.value.grad == "leaf":
+            return f"make it a parameter: `{name} = nn.Parameter(...)`"
+        if site.value.grad and not builds_no_graph_at(self.source, site.value.node):
+            return f"compute `{name}` where it is used: what it is computed from collects gradients"
+        if moved and all(self._is_picked_on_the_host(use) for use in site.uses):
+            return f"{_help(site, self._is_early(site.value.node))}, and make the index on its device"
+        return ""
+
+    def _holder(self, site: Attribute) -> str:
+        """The list in another attribute from which each use takes the tensor, empty where it is none."""
+        name = f"self.{site.name}"
+        if any(name in chains(use.node) for use in site.uses):
+            return ""
+        function = around(self.source, site.value.node)
+        for target, made in ((target, made) for target, rows in assigned(function).items() for _, made in rows):
+            items = made.elts if isinstance(made, ast.List | ast.Tuple) else ()
+            items = made.values if isinstance(made, ast.Dict) else items
+            if target.startswith("self.") and target != name and name in map(dotted, items):
+                return target
+        return ""
+
+    def _is_picked_on_the_host(self, use: Step) -> bool:
+        """Whether a few items are moved, picked by an index that the function makes on the CPU."""
+        node = receiver(use.node)
+        while isinstance(node, ast.Call):
+            node = receiver(node)
+        index = inside(node.slice) if isinstance(node, ast.Subscript) else ()
+        bound = assigned(around(self.source, use.node))
+        made = (value for name in index for _, value in bound.get(name, ()) if isinstance(value, ast.Call))
+        return any(called(one) in MAKING and keyword_of(one, "device") is None for one in made)
 
     def _is_early(self, node: ast.AST) -> bool:
         """Whether the constructor of the module's bases has still to run."""
