@@ -195,6 +195,51 @@ def biased(query):
     assert found.fix is None
 
 
+@pytest.mark.parametrize("asked", ["dtype=query.dtype, device=query.device", "query.device, query.dtype"])
+def test_a_line_that_repeats_how_each_branch_made_it_is_deleted(asked: str) -> None:
+    """Seen in brevitas, as torch tells what its attention does."""
+    text = f"""
+import torch
+
+def biased(query, mask):
+    if mask is None:
+        bias = torch.zeros(2, 2, dtype=query.dtype, device=query.device)
+    else:
+        bias = torch.zeros(3, 3, device=query.device, dtype=query.dtype)
+    bias.to({asked})
+    return bias
+"""
+    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    assert (str(found.severity), found.fix) == ("info", None)
+    assert (found.help or "").startswith("delete the line: `bias` was made with `d")
+    # what was changed in between, or made in another way, may have another type
+    for before, after in (
+        (f"bias.to({asked})", f"query = query.half()\n    bias.to({asked})"),
+        ("(3, 3, device=query.device, ", "(3, 3, "),
+    ):
+        others = [found for found in check_source(text.replace(before, after)) if found.code == "DVL102"]
+        assert not any((found.help or "").startswith("delete") for found in others)
+
+
+def test_a_buffer_moves_with_its_module() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Rotary(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("steps", torch.arange(width), persistent=False)
+
+    def forward(self, x):
+        self.steps.to(x.device)
+        return x * self.steps
+"""
+    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    assert (str(found.severity), found.fix) == ("info", None)
+    assert found.help == "delete the line: `self.steps` is a buffer, which moves with the module"
+
+
 def test_an_argument_of_a_module_is_for_its_caller_to_move() -> None:
     text = """
 import torch

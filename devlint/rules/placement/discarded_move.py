@@ -7,10 +7,10 @@ import sys
 
 from devlint.device import Kind, Role
 from devlint.flow.program.type_hints import objects
-from devlint.flow.syntax.names import inside, of_self
+from devlint.flow.syntax.names import called, inside, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, assigned, function_at, method_of, receiver, statement_of, stores
+from devlint.rules.code.blocks import around, assigned, function_at, given, method_of, receiver, statement_of, stores
 from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -29,7 +29,8 @@ class DiscardedMove(Rule):
     Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
     conversion, for a copy to the CPU, without which nothing raises at once, and for an argument that a module would put
     where it was told once; a hint for a copy to the CPU of what the function does not read any more, where the tensor
-    happens to be there already, and for a conversion to the type that it was made with: such a line can go.
+    happens to be there already, for a buffer of the module itself, which moves with it, and for the type and the device
+    that it was made with: such a line can go.
 
     ## Why it matters
     `nn.Module.to()` moves a module in place. `Tensor.to()` does not: it returns a copy and leaves the tensor alone. The
@@ -112,30 +113,39 @@ class DiscardedMove(Rule):
         """What to do about a call that would change nothing if its result was taken, empty if it would."""
         if to_host and not self._is_read(site):
             return f"drop the call: nothing reads {quoted} afterwards"
+        if self._goes_with_the_module(site):
+            return f"delete the line: {quoted} is a buffer, which moves with the module"
         made = self._made_with(site)
-        return f"delete the line: {quoted} was made with `dtype={made}`" if made else ""
+        return f"delete the line: {quoted} was made with `{made}`" if made else ""
+
+    def _goes_with_the_module(self, site: Transfer) -> bool:
+        """Whether it is a buffer of the module itself, and to be moved alone."""
+        name, moved = of_self(site.value.node), site.plain and site.target is not None
+        calls = (node for node in walk(self.source.tree) if moved and isinstance(node, ast.Call))
+        named = (word for call in calls if called(call) == "self.register_buffer" for word in given(call))
+        return any(isinstance(word, ast.Constant) and word.value == name for word in named)
 
     def _made_with(self, site: Transfer) -> str:
-        """The type that a tensor is converted to, if its only assignment in the function made it with that."""
+        """The type and the place that a call asks for, if all that its function assigned to the tensor was made so."""
         call, node, story = site.node, site.value.node, site.value.story
-        scope = around(self.source, call)
-        if site.target is not None or not isinstance(call, ast.Call) or not isinstance(node, ast.Name):
-            return ""
-        asked = [*call.args, *(given.value for given in call.keywords if given.arg == "dtype")]
-        if len(asked) != 1 or len(call.args) + len(call.keywords) != 1:
+        scope, asked = around(self.source, call), _asked(site)
+        if not asked or not isinstance(node, ast.Name):
             return ""
         # in a loop, what comes later comes before as well
-        last = call.lineno if site.scope.loop is None else sys.maxsize
+        last = call.lineno if site.scope.loop is None else sys.maxsize  # type: ignore[attr-defined]  # it is a call
         bound = [(row, made) for row, made in assigned(scope).get(node.id, []) if row <= last]
-        if len(bound) != 1 or len([row for row in stores(scope).get(node.id, ()) if row <= last]) != 1:
+        if not bound or len(bound) != len([row for row in stores(scope).get(node.id, ()) if row <= last]):
             return ""
-        (row, made), text = bound[0], ast.unparse(asked[0])
-        if not isinstance(made, ast.Call) or not any(step.act is Act.CREATED and step.node is made for step in story):
-            return ""
-        alike = any(given.arg == "dtype" and ast.unparse(given.value) == text for given in made.keywords)
-        # what the type is asked of may be another one by then
-        changed = any(row <= where <= last for name in inside(asked[0]) for where in stores(scope).get(name, ()))
-        return text if alike and not changed else ""
+        created = {step.node for step in story if step.act is Act.CREATED}
+        for _, made in bound:
+            words = made.keywords if isinstance(made, ast.Call) and made in created else ()
+            if not asked.items() <= {(word.arg or "", ast.unparse(word.value)) for word in words}:
+                return ""
+        # what is asked of something may be another one by then
+        named = inside(ast.parse(", ".join(asked.values())))
+        first = min(row for row, _ in bound)
+        changed = any(first <= where <= last for name in named for where in stores(scope).get(name, ()))
+        return "" if changed else ", ".join(f"{word}={text}" for word, text in asked.items())
 
     def _is_read(self, site: Transfer) -> bool:
         """Whether the function reads the receiver after the move, or in another round of the loop; else it may."""
@@ -175,6 +185,17 @@ class DiscardedMove(Rule):
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
         return edits.fix_of(f"Assign the result to `{name}`", edit)
+
+
+def _asked(site: Transfer) -> dict[str, str]:
+    """The arguments of a call that asks for a type, for a device or for both; empty where it asks for more."""
+    call = site.node
+    if not isinstance(call, ast.Call) or site.spelled != "to":
+        return {}
+    places = ("device", "dtype") if site.target is not None else ("dtype",)
+    asked = [*zip(places, call.args, strict=False), *((word.arg, word.value) for word in call.keywords)]
+    known = len(call.args) <= len(places) and all(word in ("device", "dtype") for word, _ in asked)
+    return {word or "": ast.unparse(value) for word, value in asked} if known else {}
 
 
 def _of_caller(site: Transfer) -> bool:
