@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from devlint.check.opened import KEPT, NOTEBOOK, PYTHON, Opened, parse_errors
+from devlint.check.opened import KEPT, NOTEBOOK, POINTER, PYTHON, Opened, in_project, parse_errors
 from devlint.check.outcome import AnalysisError
 from devlint.check.project import models
 from devlint.check.project.view import ProjectView
@@ -67,6 +67,9 @@ class Analyzer:
 
     def opened(self, data: bytes) -> Opened:
         """The code in the content of the file."""
+        # what stands for a notebook, or for a file of Python, is neither
+        if data.startswith(POINTER.encode()):
+            return Opened(data)
         if not self.filename.endswith(NOTEBOOK):
             if not KEPT.search(data):
                 return Opened(data)
@@ -113,11 +116,15 @@ class Analyzer:
             return ParseFailure("the code is nested too deeply", 1, 1)
 
     def _unparsed(self, failure: ParseFailure, code: bytes | str) -> list[Finding]:
+        failure = in_project(failure, self.config)
         span = Span(failure.row, failure.column, failure.row, failure.column + 1)
         instead = "run devlint on one that can" if failure.newer else "exclude it if that is intended"
         unread = f"{PYTHON} cannot read this file, so nothing in it was checked; {instead}"
         text = decode(code)
         comments = text if isinstance(text, str) else ""
+        if comments.startswith(POINTER):
+            failure = replace(failure, message="a pointer of Git LFS stands in the place of the file")
+            unread = "nothing in it was checked; `git lfs pull` fetches the file"
         return parse_errors([(failure, span)], unread, self.filename, self.config, comments)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from devlint.check.opened import PYTHON, Opened, parse_errors
+from devlint.check.opened import PYTHON, Opened, in_project, parse_errors
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.immutable import immutable
@@ -27,7 +27,7 @@ class OpenedNotebook(Opened):
     def of(cls, script: Script, filename: str, config: Config, notebook: Notebook | None = None) -> OpenedNotebook:
         """The code of a script; of cells that are no Python is told unless a comment of another cell forbids it."""
         failures = [
-            (failure, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
+            (in_project(failure, config), Span(failure.row, failure.column, failure.row, failure.column + 1, number))
             for number, failure in script.broken
         ]
         unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"

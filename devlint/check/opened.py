@@ -14,12 +14,15 @@ from devlint.immutable import immutable
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded, graded_codes
 from devlint.rules.subsumption import unasked
+from devlint.source.file_kinds import is_vendored
 from devlint.source.text import ParseFailure
 
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+\w", re.MULTILINE)
 NOTEBOOK = ".ipynb"
 KEPT = re.compile(rb"^[ \t]*[!%]%?\w", re.MULTILINE)
 """A line of IPython, as a notebook that was exported may have kept it."""
+POINTER = "version https://git-lfs.github.com/spec/"
+"""How a file begins that Git LFS puts in the place of another, as long as nobody fetches that."""
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -42,6 +45,15 @@ class Opened:
         return code
 
 
+def in_project(failure: ParseFailure, config: Config) -> ParseFailure:
+    """The same failure, as one that a newer Python may not have where the project requires a newer one."""
+    required = config.required_python
+    if not failure.of_syntax or failure.newer or required is None or required <= sys.version_info[:2]:
+        return failure
+    more = f": the project requires Python {required[0]}.{required[1]}, devlint runs on {PYTHON.split()[1]}"
+    return replace(failure, message=f"{failure.message}{more}", newer=True)
+
+
 def parse_errors(
     failures: Sequence[tuple[ParseFailure, Span]],
     help_text: str,
@@ -62,7 +74,8 @@ def parse_errors(
         )
         for failure, span in failures
     ]
-    if _is_of_another_library(text) and PARSE_ERROR not in asked(config):
+    unwanted = _is_of_another_library(text) or text.startswith(POINTER) or is_vendored(filename)
+    if unwanted and PARSE_ERROR not in asked(config):
         found = [replace(finding, asked=True) for finding in found]
     comments = suppressions(text, has_findings=False)
     # where the tokens end early, lines mean little

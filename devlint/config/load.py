@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from devlint.config import default_device, torch_requirement
+from devlint.config import default_device, python_requirement, torch_requirement
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.config.values import READERS
@@ -89,7 +89,7 @@ class Resolver:
 
     ``validate`` knows which selectors mean rules; ``fixed`` holds everywhere, where it is given; ``adjust`` puts the
     command line's options on top of whatever was found.  Where none of these has a ``target_torch``, and ``reads`` is
-    not false, it is the oldest torch that the project's own files allow.
+    not false, it is the oldest torch that the project's own files allow; so they say which Python it requires.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class Resolver:
         self._configured: dict[str, Config] = {}
         self._required: torch_requirement.Known = {}
         self._scripts: default_device.Known = {}
+        self._python: python_requirement.Known = {}
         self._completed: dict[tuple[object, ...], Config] = {}
 
     def differs(self, names: Collection[str]) -> bool:
@@ -122,11 +123,12 @@ class Resolver:
         known = self._required
         found = None if config.target_torch is not None else torch_requirement.nearest(directory, known, checked)
         scripts = default_device.importers(directory, self._scripts)
-        key = id(config), found, scripts
+        python = python_requirement.nearest(directory, self._python)
+        key = id(config), found, scripts, python
         if key not in self._completed:
             if found is not None:
                 config = replace(config, target_torch=found.release, torch_requirement=found)
-            self._completed[key] = replace(config, default_device=scripts) if scripts else config
+            self._completed[key] = replace(config, default_device=scripts, required_python=python)
         return self._completed[key]
 
     def _nearest(self, directory: str) -> Config:

@@ -52,6 +52,7 @@ class Config:
     target_torch: tuple[int, int] | None = None
     torch_requirement: TorchRequirement | None = None
     default_device: Importers = ()
+    required_python: tuple[int, int] | None = None
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
     baseline: str | None = None

@@ -19,7 +19,7 @@ NEWLINE = re.compile("\r\n|\r|\n")
 class ParseFailure:
     """Why a file has no syntax tree, and where: row and column count from 1; a ``newer`` Python may know it.
 
-    ``unfinished``: all that is missing is what a comment keeps the place of.
+    ``unfinished``: all that is missing is what a comment keeps the place of. ``of_syntax``: its grammar is the reason.
     """
 
     message: str
@@ -27,6 +27,7 @@ class ParseFailure:
     column: int
     newer: bool = False
     unfinished: bool = False
+    of_syntax: bool = False
 
 
 def split_lines(text: str) -> list[str]:

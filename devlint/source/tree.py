@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.finding import Span
+from devlint.source.newer import since
 from devlint.source.stack import with_deep_stack
 from devlint.source.text import ParseFailure, decode, extract, split_lines
 
@@ -54,7 +55,7 @@ class Source:
         if nul >= 0:
             before = split_lines(text[:nul])
             return ParseFailure("the file contains a NUL byte", len(before), len(before[-1]) + 1)
-        tree = (parsed(text) if parsed is not None else None) or tree_of(text, filename, _since)
+        tree = (parsed(text) if parsed is not None else None) or tree_of(text, filename, since)
         return tree if isinstance(tree, ParseFailure) else cls(filename, text, tree)
 
     @cached_property
@@ -120,9 +121,9 @@ def _wide_characters(line: str) -> tuple[list[int], list[int]]:
 
 
 def tree_of(
-    text: str, filename: str = "<unknown>", hint: Callable[[str, int, str], str] | None = None
+    text: str, filename: str = "<unknown>", hint: Callable[[str, int, int, str], str] | None = None
 ) -> ast.Module | ParseFailure:
-    """The tree of a text without NUL bytes, or why Python has none; ``hint`` adds to what it says of a row."""
+    """The tree of a text without NUL bytes, or why Python has none; ``hint`` adds to what it says of a place."""
     try:
         with warnings.catch_warnings():
             # An invalid escape in somebody's string is not ours to report, nor may `-W error` make it fatal.
@@ -131,10 +132,10 @@ def tree_of(
                 return with_deep_stack(lambda: ast.parse(text, filename))
             return ast.parse(text, filename)
     except SyntaxError as error:
-        row = max(error.lineno or 1, 1)
-        more = hint(text, row, error.msg) if hint is not None else ""
-        column, unfinished = max(error.offset or 1, 1), _keeps_the_place(text, row, error.msg)
-        return ParseFailure(f"{error.msg}{more}", row, column, newer=bool(more), unfinished=unfinished)
+        row, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+        more = hint(text, row, column, error.msg) if hint is not None else ""
+        unfinished = _keeps_the_place(text, row, error.msg)
+        return ParseFailure(f"{error.msg}{more}", row, column, bool(more), unfinished, of_syntax=True)
     except (RecursionError, MemoryError):
         return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
     except (ValueError, UnicodeError) as error:
@@ -152,23 +153,3 @@ def _keeps_the_place(text: str, row: int, message: str) -> bool:
     ended = all(line[:1] in ("", "#") for line in lines[row - 1 :])
     between = lines[int(header[1]) : None if ended else row - 1]
     return next(filter(None, reversed(between)), "").startswith("#")
-
-
-_NEWER = (
-    ((3, 11), re.compile(r"\s*except\s*\*")),
-    ((3, 12), re.compile(r"\s*(?:(?:async\s+)?def|class)\s+\w+\s*\[|\s*type\s+\w+\s*(?:\[.*\]\s*)?=(?!=)")),
-    ((3, 14), re.compile(r".*(?<!\w)[tT][rR]?[\"']")),
-)
-"""How lines begin that only newer Pythons know, and since which."""
-
-
-def _since(text: str, row: int, message: str) -> str:
-    """Which Python knows the syntax of a line, where the one that devlint runs on is older."""
-    lines = split_lines(text)
-    line = lines[row - 1] if row <= len(lines) else ""
-    known = [since for since, pattern in _NEWER if pattern.match(line)]
-    if message.startswith("f-string"):
-        known.append((3, 12))
-    own = sys.version_info
-    newer = next((since for since in known if own < since), None)
-    return f": Python {newer[0]}.{newer[1]} may know it, devlint runs on {own[0]}.{own[1]}" if newer else ""

@@ -390,10 +390,6 @@ class TestNarrowing:
         (b"{", "1:1: DVL900 not a notebook: not valid JSON: Expecting property name enclosed in double quotes"),
         (b'{\n"cells": [\n', "3:1: DVL900 not a notebook: not valid JSON: Expecting value"),
         (b"[]", "1:1: DVL900 not a notebook: its JSON is no object"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\n",
-            "1:1: DVL900 not a notebook: not valid JSON: Expecting value",
-        ),
         (b"{}", "1:1: DVL900 not a notebook: it has no nbformat"),
         (b'{"nbformat": "4", "cells": []}', "1:1: DVL900 not a notebook: it has no nbformat"),
         (b'{"nbformat": 4}', "1:1: DVL900 not a notebook: it has no cells"),
@@ -417,6 +413,16 @@ def test_a_broken_notebook_is_one_clear_line(tree, content: bytes, line: str) ->
     assert Path("a.ipynb").read_bytes() == content
     assert run(".", "--add-suppressions").exit_code == 1
     assert Path("a.ipynb").read_bytes() == content
+
+
+def test_a_pointer_of_git_lfs_is_told_to_those_who_ask(tree) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    tree({"a.ipynb": pointer, "b.py": pointer})
+    for more in ((), ("--fix",)):
+        assert (result := run(".", *more)).exit_code == 0, result.stdout
+    told = run(".", "--output-format", "concise", "--select", "DVL900").stdout
+    assert told.count("DVL900 a pointer of Git LFS stands in the place of the file") == 2
+    assert Path("a.ipynb").read_bytes() == pointer
 
 
 def test_places_in_the_file() -> None:

@@ -108,6 +108,9 @@ def test_what_cannot_be_parsed_is_a_failure_with_a_place(data: bytes | str, mess
         ("type Pair[T] = tuple[T, T]\n", (3, 12)),
         ("x = f'{a['b']}'\n", (3, 12)),
         ("x = f'{a!r:{b[\"\\n\"]}}'\n", (3, 12)),
+        ("x = f'a {\n    b['c']\n} d'\n", (3, 12)),
+        ('f(rf"{g(1,  # one)\n  "}", {2: {3}})} d {{")\n', (3, 12)),
+        ('f(1, f"""{a}""", f"{g(1,\n2)} {f"{b}"} d")\n', (3, 12)),
         ("x = t'{a}'\n", (3, 14)),
     ],
 )
@@ -119,7 +122,11 @@ def test_syntax_of_a_newer_python_is_told_as_such(code: str, since: tuple[int, i
     assert failure(code.encode()).message.endswith(told)
 
 
-@pytest.mark.parametrize("code", ["type = 3 4\n", "def f(:\n", "class A(:\n", "print 'a'\n", "x.type == [1 2]\n"])
+@pytest.mark.parametrize(
+    "code",
+    ["type = 3 4\n", "def f(:\n", "class A(:\n", "print 'a'\n", "x.type == [1 2]\n", "'a {\n1}'\n",
+     "f'don't {x}'\n", "f'a {(\n]} b'\n", "f'{a} b\n'\n", "f'a {b\n"],
+)  # fmt: skip
 def test_other_broken_code_is_of_no_python(code: str) -> None:
     assert "may know it" not in failure(code.encode()).message
 

@@ -128,6 +128,7 @@ def _configured(config: Config) -> str:
     torch = (
         config.target_torch,
         config.latest_torch,
+        config.required_python,
         [(folder, sorted(names)) for folder, names in config.default_device],
     )
     return repr((config.rule_layers, config.per_file_ignores, root, config.severity, *torch))

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import count
 
+from devlint.source.newer import since
 from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import tree_of
 
@@ -198,7 +199,7 @@ def _failure(text: str) -> ParseFailure | None:
     """Why a text is no Python."""
     if "\0" in text:
         return ParseFailure("the cell contains a NUL byte", text.count("\n", 0, text.index("\0")) + 1, 1)
-    found = tree_of(text)
+    found = tree_of(text, hint=since)
     if not isinstance(found, ParseFailure):
         return None
     return replace(found, row=min(found.row, len(split_lines(text))))
