@@ -771,3 +771,13 @@ def test_a_trial_of_a_network_is_run_by_hand() -> None:
     assert ("DVL701", "warning") in told(NETWORK.format(name="train"))
     parsed = NETWORK.format(name="try_net").replace('__":\n', '__":\n    print(parser.parse_args())\n')
     assert ("DVL701", "warning") in told(parsed)
+
+
+def test_a_comparison_on_which_nothing_hangs_is_for_those_who_ask() -> None:
+    """Without an accelerator, what seeds it waits for one."""
+    folder = FIXTURES / "DVL110_device_comparison_always_false"
+    text = (folder / "bad_idle.py").read_text(encoding="utf-8")
+    assert "DVL110" not in [code for code, _ in told(text)]
+    assert "DVL110" in [code for code, _ in told(text, RuleLayer(("DVL110",)))]
+    text = (folder / "bad.py").read_text(encoding="utf-8")
+    assert [code for code, _ in told(text)].count("DVL110") == text.count("# expect: DVL110")

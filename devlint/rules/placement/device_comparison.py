@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
+from devlint.flow.syntax import names
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import way_to
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import DeviceTest
+from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 _OUTCOMES = {"==": "False", "is": "False", "in": "False", "!=": "True", "is not": "True", "not in": "True"}
 _REASONS = {
@@ -16,6 +20,11 @@ _REASONS = {
     "identity": "each `torch.device` is an object of its own",
     "index": "the device of a tensor has an index, as in `cuda:0`, and {other} has none",
 }
+_SEEDS = frozenset({"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
+"""They wait until there is an accelerator, and the first seeds all that there are."""
+_FLUSH = "torch.cuda.empty_cache"
+"""It does nothing without an accelerator."""
+_SETTINGS = "torch.backends.cudnn."
 
 
 class DeviceComparisonAlwaysFalse(Rule):
@@ -43,6 +52,9 @@ class DeviceComparisonAlwaysFalse(Rule):
 
     ## When it stays silent
     - The device is not proven to be a `torch.device`: `args.device == "cuda"` compares strings.
+    - Nothing hangs on the outcome: it is for those who select the rule where all that is done under `device != "cpu"`
+      does nothing without an accelerator, such as `torch.cuda.manual_seed(...)` and `torch.cuda.empty_cache()`, or is a
+      move of what is compared; and where both sides of `device == "cuda"` only seed.
     - `x.device.type == "cuda"`, `str(x.device) == "cuda:0"`, `x.device == torch.device("cpu")`,
       `x.device == torch.device("cuda:0")`, and the devices of two tensors.
 
@@ -76,6 +88,7 @@ class DeviceComparisonAlwaysFalse(Rule):
             severity=Severity.WARNING if mild else None,
             help="compare the type, `.type`, or two devices with their indices",
             fix=self._fix(site),
+            asked=_is_idle(self.source, site),
         )
 
     def _fix(self, site: DeviceTest) -> Fix | None:
@@ -117,3 +130,35 @@ class DeviceComparisonAlwaysFalse(Rule):
 
     def _type_of(self, node: ast.AST) -> Edit:
         return edits.put_after(self.source, node, ".type")
+
+
+def _is_idle(source: Source, site: DeviceTest) -> bool:
+    """Whether the program does the same as if the comparison had the outcome that was meant."""
+    outer = next((outer for outer, _ in reversed(way_to(source, site.node)) if not isinstance(outer, ast.BoolOp)), None)
+    if not isinstance(outer, ast.If) or site.node not in walk(outer.test):
+        return False
+    done = (*outer.body, *outer.orelse)
+    calls = {names.called(statement.value) if isinstance(statement, ast.Expr) else "" for statement in done}
+    if _OUTCOMES[site.operator] == "True":
+        return all(_is_harmless(statement, site.subject) for statement in done)
+    # what is never run is missed, unless the other side does as much
+    return site.operator == "==" and bool(outer.orelse) and calls <= _SEEDS
+
+
+def _is_harmless(statement: ast.stmt, subject: ast.expr) -> bool:
+    """Whether a statement does nothing without an accelerator, or moves what is compared to where it may be."""
+    if isinstance(statement, ast.Assign):
+        target = names.dotted(statement.targets[0])
+        moved = isinstance(statement.value, ast.Call) and names.called(statement.value) == f"{target}.to"
+        return target.startswith(_SETTINGS) or (moved and _is_compared(statement.value, subject))
+    if not isinstance(statement, ast.Expr):
+        return isinstance(statement, ast.Pass)
+    return names.called(statement.value) in _SEEDS | {_FLUSH} or _is_compared(statement.value, subject)
+
+
+def _is_compared(call: ast.expr, subject: ast.expr) -> bool:
+    """Whether a call moves what has the device that is compared, or moves something there."""
+    moved, _, method = names.called(call).rpartition(".")
+    compared = names.dotted(subject)
+    given = names.dotted(call.args[0]) if isinstance(call, ast.Call) and call.args else ""
+    return method == "to" and bool(compared) and compared in (f"{moved}.device", given)
