@@ -24,6 +24,11 @@ LOADERS = {LOAD: 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_
 """The functions that read what was saved, each with the position of `map_location` among its parameters."""
 FROM_NUMPY = "torch.from_numpy"
 SEED = "torch.manual_seed"
+SEEDS = frozenset({SEED, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
+"""They wait until there is an accelerator, and the first seeds all that there are."""
+FLUSH = "torch.cuda.empty_cache"
+"""It does nothing without an accelerator."""
+CUDNN_SETTINGS = "torch.backends.cudnn."
 DISTRIBUTED_SAMPLER = "torch.utils.data.distributed.DistributedSampler"
 """The sampler that gives each process a part of a data set."""
 IS_TENSOR = "torch.is_tensor"

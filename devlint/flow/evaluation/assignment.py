@@ -101,6 +101,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     base = frame.evaluate(target.value)
     if isinstance(base, Named):
         frame.interpreter.imports.forget(f"{base.path}.{target.attr}")
+    value = _through_setter(base, target.attr, value)
     retarget(frame, base, target.attr, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
@@ -133,6 +134,13 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         wrapper.assigned(frame, target, base)
     havoc.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
+
+
+def _through_setter(base: Value, name: str, value: Value) -> Value:
+    """What an attribute is given: of a property, what its setter makes of the value, which nobody outside knows."""
+    method = base.cls.method(name) if isinstance(base, (Module, Instance)) and base.cls is not None else None
+    known = method is None or not any(one.endswith(".setter") for one in method.decorators)
+    return value if known else UNKNOWN
 
 
 def _as_part(target: ast.Attribute, base: Value, value: Value) -> Value:

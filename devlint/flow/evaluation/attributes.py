@@ -125,9 +125,12 @@ def _of_method(
     frame: Frame, node: ast.Attribute, base: Module | Instance, cls: ClassInfo, method: FunctionInfo
 ) -> Value:
     """A method of an object, or what a property says of it."""
-    if "property" not in method.decorators and not any(one.endswith("cached_property") for one in method.decorators):
+    # of one with a setter, that is the last definition, and its getter is not to be found
+    settable = any(one.endswith(".setter") for one in method.decorators)
+    kept = any(one.endswith("cached_property") for one in method.decorators)
+    if not (settable or kept or "property" in method.decorators):
         return Function(method, (), base)
-    said = None if base.oid == cls.oid else _said(frame, node, base, method)
+    said = None if settable or base.oid == cls.oid else _said(frame, node, base, method)
     if said is None and node.attr == "device" and isinstance(base, Module) and base.oid != cls.oid:
         return _own_place(frame, node, base)
     return said or _opaque(frame, node, f"{base.oid}.{node.attr}", "device" if is_device_name(node.attr) else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from devlint.flow.catalog.concepts import CUDNN_SETTINGS, FLUSH, SEEDS
 from devlint.flow.syntax import names
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
 from devlint.rules.code import edits
@@ -20,11 +21,6 @@ _REASONS = {
     "identity": "each `torch.device` is an object of its own",
     "index": "the device of a tensor has an index, as in `cuda:0`, and {other} has none",
 }
-_SEEDS = frozenset({"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
-"""They wait until there is an accelerator, and the first seeds all that there are."""
-_FLUSH = "torch.cuda.empty_cache"
-"""It does nothing without an accelerator."""
-_SETTINGS = "torch.backends.cudnn."
 
 
 class DeviceComparisonAlwaysFalse(Rule):
@@ -142,7 +138,7 @@ def _is_idle(source: Source, site: DeviceTest) -> bool:
     if _OUTCOMES[site.operator] == "True":
         return all(_is_harmless(statement, site.subject) for statement in done)
     # what is never run is missed, unless the other side does as much
-    return site.operator == "==" and bool(outer.orelse) and calls <= _SEEDS
+    return site.operator == "==" and bool(outer.orelse) and calls <= SEEDS
 
 
 def _is_harmless(statement: ast.stmt, subject: ast.expr) -> bool:
@@ -150,10 +146,10 @@ def _is_harmless(statement: ast.stmt, subject: ast.expr) -> bool:
     if isinstance(statement, ast.Assign):
         target = names.dotted(statement.targets[0])
         moved = isinstance(statement.value, ast.Call) and names.called(statement.value) == f"{target}.to"
-        return target.startswith(_SETTINGS) or (moved and _is_compared(statement.value, subject))
+        return target.startswith(CUDNN_SETTINGS) or (moved and _is_compared(statement.value, subject))
     if not isinstance(statement, ast.Expr):
         return isinstance(statement, ast.Pass)
-    return names.called(statement.value) in _SEEDS | {_FLUSH} or _is_compared(statement.value, subject)
+    return names.called(statement.value) in SEEDS | {FLUSH} or _is_compared(statement.value, subject)
 
 
 def _is_compared(call: ast.expr, subject: ast.expr) -> bool:
