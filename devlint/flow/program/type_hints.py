@@ -181,9 +181,11 @@ def is_numbers(node: ast.expr | None) -> bool:
 
 def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
     """The names that a function shows to be tensors: by a method, by their shape, by slices in several dimensions."""
+    # what can be called is no tensor's
+    methods = {call.func for call in info.calls}
     for node in info.attributes:
         read = node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load)
-        if read and isinstance(node.value, ast.Name):
+        if read and node not in methods and isinstance(node.value, ast.Name):
             yield node.value.id
     for method in (call.func for call in info.calls):
         proves = isinstance(method, ast.Attribute) and (method.attr in TENSOR_ONLY or method.attr in ("size", "dim"))

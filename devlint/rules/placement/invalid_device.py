@@ -78,8 +78,9 @@ class InvalidDeviceValue(Rule):
       `privateuseone`; others, which an extension may bring; and all, where the file calls
       `rename_privateuse1_backend`.
     - Ranks and other numbers, which are indices of the current accelerator.
-    - The `device=` of anything but torch's own functions, and `.to(...)` of what is not proven to be a tensor or a
-      module.
+    - `x.cpu(*args)`, which hands on what may be nothing.
+    - The `device=` of anything but torch's own functions and methods, as in `video.shape(device="gpu")`, and `.to(...)`
+      of what is not proven to be a tensor or a module.
     - `x.get_device()` as what `.cuda()` is given, where the code runs only where there is an accelerator, or where it
       asks whether it is -1; in files for CUDA alone, which never ask which accelerator there is, it is for those who
       select the rule.

@@ -56,7 +56,9 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     entry = torch_table.method(name)
     tensor = as_tensor(receiver)
     if "device" in call.keywords:
-        api_use.device(frame, call.named()["device"], "device", call.keywords["device"], call)
+        # a stranger's method may have other names for devices
+        ours = (isinstance(tensor, Tensor) and tensor.certain) or (entry is not None and entry.rule.endswith("kwarg"))
+        api_use.device(frame, call.named()["device"], "device", call.keywords["device"], call if ours else None)
     api_use.name(frame, node, f"torch.Tensor.{name}", call.node)
     if entry is None:
         # no tensor has it: somebody else's method, which may wait for the device

@@ -182,7 +182,9 @@ def _note_move(frame: Frame, call: Call, name: str, module: bool) -> None:
     role = f".{name}"
     if name == "cpu":
         for strange in (*call.nodes, *call.keyword_nodes.values()):
-            _argument(frame, call, strange, role, "unknown")
+            # what is handed on may be nothing
+            if not isinstance(strange, ast.Starred):
+                _argument(frame, call, strange, role, "unknown")
         return
     first, node = call.argument(0, "device"), call.argument_node(0, "device")
     flag = isinstance(first, Const) and isinstance(first.value, bool)
