@@ -781,3 +781,31 @@ def test_a_comparison_on_which_nothing_hangs_is_for_those_who_ask() -> None:
     assert "DVL110" in [code for code, _ in told(text, RuleLayer(("DVL110",)))]
     text = (folder / "bad.py").read_text(encoding="utf-8")
     assert [code for code, _ in told(text)].count("DVL110") == text.count("# expect: DVL110")
+
+
+def test_batches_that_an_option_moves_are_for_those_who_ask() -> None:
+    """Whoever names a device for them has asked for that."""
+    text = """\
+import torch
+from torch.utils.data import DataLoader, default_collate
+
+
+class Moved:
+    def __init__(self, device=None):
+        self.device = device
+
+    def __call__(self, samples):
+        x = default_collate(samples)
+        if self.device is not None:
+            x = x.to(self.device)
+        return x
+
+
+class Loader(DataLoader):
+    def __init__(self, dataset, device=None, **options):
+        self.moved = Moved(device)
+        super().__init__(dataset, collate_fn=self.moved, **options)
+"""
+    assert "DVL303" not in [code for code, _ in told(text)]
+    assert told(text, RuleLayer(("DVL303",))) == [("DVL303", "warning")]
+    assert ("DVL303", "warning") in told(text.replace("if self.device is not None", "if x.is_floating_point()"))

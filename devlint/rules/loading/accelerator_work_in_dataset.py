@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
+from devlint.flow.syntax import names
 from devlint.rules.base import Report, Reports, Rule, Severity, Step
+from devlint.rules.code.control_flow import conditions
 from devlint.rules.code.edits import quoted
 from devlint.rules.transfers.pinned import chosen_away
 from devlint.sites.loaders import SampleWork, Worker
+from devlint.source.syntax import says_none
+from devlint.source.tree import Source
 
 _BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
 """What handles a whole batch at once, or decides by itself how much it handles."""
@@ -57,8 +63,8 @@ class AcceleratorWorkInDataset(Rule):
     - The loader is in another file, and the device may be the CPU.
     - An `IterableDataset` whose loaders have no workers: it may make batches on the device.
     - It is a hint where the workers start by `spawn` or `forkserver`, where no loader is seen that may have workers,
-      and, for those who select the rule, of a loader
-      without workers.
+      and, for those who select the rule, of a loader without workers. Where the loader may have workers, a
+      `collate_fn` that moves only `if device is not None` is for them, too: whoever names a device has asked for that.
 
     ## Fix safety
     There is no fix: the copy belongs into the training loop.
@@ -100,7 +106,8 @@ class AcceleratorWorkInDataset(Rule):
         each = "batch" if site.role in _BATCHED else "sample"
         message = f"{what} puts every {each} on {site.place} by itself, which forked workers could not"
         # who makes them on the device where no worker does has chosen to
-        meant = loader is not None and loader.workers == 0
+        opted = each == "batch" and loader is not None and _is_opted_into(self.source, site.node)
+        meant = (loader is not None and loader.workers == 0) or opted
         return Report(
             message,
             f"once for each {each}",
@@ -113,6 +120,18 @@ class AcceleratorWorkInDataset(Rule):
             # what one method does to a sample is mended at once
             cause=f"{site.scope.owner}.{site.role}",
         )
+
+
+def _is_opted_into(source: Source, move: ast.AST) -> bool:
+    """Whether a move is made only where an option names the device."""
+    to = names.dotted(move.args[0]) if isinstance(move, ast.Call) and move.args else ""
+    return bool(to) and any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.IsNot)
+        and says_none(test.comparators[0])
+        and names.dotted(test.left) == to
+        for test in conditions(source, move)
+    )
 
 
 def _weight(loader: Worker) -> tuple[bool, bool, bool]:
