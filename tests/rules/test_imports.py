@@ -93,3 +93,12 @@ def test_none_is_needed(name: str) -> None:
 @pytest.mark.parametrize("name", TAKEN)
 def test_none_is_possible_where_the_name_is_taken(name: str) -> None:
     assert edits(TAKEN[name]) is None
+
+
+def test_a_package_that_has_it_under_another_name_may_have_a_module_of_that_name() -> None:
+    """In `thing/__init__.py`, `torch` may be `thing.torch`."""
+    text = "import torch as th\n\nHERE\n"
+    for name, possible in (("thing/__init__.py", False), ("thing/core.py", True)):
+        source = Source.parse(text, name)
+        assert isinstance(source, Source)
+        assert (importing(source, "torch", source.tree.body[-1]) is not None) == possible

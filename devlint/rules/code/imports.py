@@ -19,9 +19,10 @@ _SCOPES = (*_FUNCTIONS, ast.ClassDef)  # a comprehension's names count for what 
 def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | None:
     """The edits after which ``module`` (a top-level one, such as ``torch``) is what its name means at ``node``.
 
-    None are needed where it is imported already; ``None`` says that the name means something else there.  For one file
-    and scope the edit is always the same, so that several fixes may share it.  It stands beside an import that loads
-    the module anyway where there is one, and so changes nothing of what runs when.
+    None are needed where it is imported already; ``None`` says that the name means something else there, or may do so
+    in a package, which has its own modules as names, too, and imports this one under another.  For one file and scope
+    the edit is always the same, so that several fixes may share it.  It stands beside an import that loads the module
+    anyway where there is one, and so changes nothing of what runs when.
     """
     row = int(getattr(node, "lineno", 0))
     around = [found for found in _scopes(source.tree, module) if found[0] is source.tree or row in _rows(found[0])]
@@ -32,6 +33,8 @@ def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | 
             return () if bound else None
         loaded = (statement for statement in imports if scope is source.tree or statement.lineno <= row)
         beside = beside or next(loaded, None)
+    if source.filename.endswith("__init__.py") and _has_under_another_name(source.tree, module):
+        return None
     return (_on_top(source, module) if beside is None else _beside(source, beside, module),)
 
 
@@ -54,6 +57,12 @@ def _scopes(tree: ast.Module, module: str) -> list[tuple[ast.AST, bool, bool, li
         top = [*ast.iter_child_nodes(scope)]
         found.append((scope, module in meant, taken, [statement for statement in loading if statement in top]))
     return found
+
+
+def _has_under_another_name(tree: ast.Module, module: str) -> bool:
+    """Whether a file imports a module and calls it something else."""
+    statements = (statement for statement in tree.body if isinstance(statement, ast.Import))
+    return any(alias.name == module and alias.asname for statement in statements for alias in statement.names)
 
 
 def _rows(scope: ast.AST) -> range:
