@@ -809,3 +809,26 @@ class Loader(DataLoader):
     assert "DVL303" not in [code for code, _ in told(text)]
     assert told(text, RuleLayer(("DVL303",))) == [("DVL303", "warning")]
     assert ("DVL303", "warning") in told(text.replace("if self.device is not None", "if x.is_floating_point()"))
+
+
+def test_a_choice_of_cuda_or_the_cpu_opens_nothing_where_cuda_is() -> None:
+    """Whoever has asked for CUDA gains no other accelerator by it."""
+    text = """\
+import torch
+from torch import nn
+
+
+class Extractor:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def load(self, model: nn.Module):
+        if torch.cuda.is_available():
+            print("Using the GPU")
+            model = model.cuda()
+        return model
+"""
+    assert "DVL601" not in [code for code, _ in told(text)]
+    assert told(text, RuleLayer(("DVL601",))) == [("DVL601", "info")]
+    wider = text.replace('else "cpu")', 'else "mps" if torch.backends.mps.is_available() else "cpu")')
+    assert told(wider) == [("DVL601", "info")]

@@ -76,6 +76,13 @@ def _is_chosen(source: Source, node: ast.AST, device: str) -> bool:
     return any(_ASKS.search(ast.unparse(value)) is not None for _, value in held)
 
 
+def chooses_cuda_alone(source: Source, node: ast.AST, device: str) -> bool:
+    """Whether the file shows a device to be that of CUDA or the CPU, and no other one."""
+    held = assigned(around(source, node)).get(device) or assigned(source.tree).get(device) or ()
+    texts = [ast.unparse(value) for _, value in held]
+    return bool(texts) and all(_CUDA in text or _CUDA.replace('"', "'") in text for text in texts)
+
+
 def _builds_kernels(source: Source) -> bool:
     """Whether a file builds kernels for CUDA, without which it is of no use."""
     return "cpp_extension" in source.text and _KERNELS.search(source.text) is not None

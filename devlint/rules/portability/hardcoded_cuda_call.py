@@ -14,7 +14,7 @@ from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Sever
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, function_at, keyword_of, method_of, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.device_choice import device_choice, gains_little, knows_others, since
+from devlint.rules.code.device_choice import chooses_cuda_alone, device_choice, gains_little, knows_others, since
 from devlint.rules.code.lazy import cst
 from devlint.rules.transfers.creating import creating
 from devlint.sites.base import Creation
@@ -65,7 +65,8 @@ class HardcodedCudaCall(Rule):
 
     It is one hint for a project, of the places where the file itself chooses what the machine has, `device = "cuda" if
     torch.cuda.is_available() else "cpu"`, and the device is at hand: `.cuda()` defeats the choice. Who selects the rule
-    is told of all others, too: to choose a device is a change of the whole program.
+    is told of all others, too: to choose a device is a change of the whole program. So it is where the call runs only
+    if CUDA is available, and the device at hand is that of CUDA or the CPU: it would open nothing.
 
     So it is where CUDA is needed anyway: the file stops where it is not available, calls before what raises without it,
     such as `torch.cuda.set_device(rank)`, builds kernels for it or imports what needs it, such as `flash_attn`; a
@@ -153,7 +154,10 @@ class HardcodedCudaCall(Rule):
             + (", without asking: it moves nothing where they are together" if asking is not None else ""),
             fix=created or (edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None),
             # it works where it runs: who wants it everywhere asks for that
-            asked=bool(idle) or _asks_where_it_is(way) or gains_little(self.source, site.node, site.scope, instead),
+            asked=bool(idle)
+            or (there and chooses_cuda_alone(self.source, site.node, instead))
+            or _asks_where_it_is(way)
+            or gains_little(self.source, site.node, site.scope, instead),
             covers=("DVL203",) if at_once else (),
         )
 
