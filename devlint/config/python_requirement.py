@@ -39,7 +39,9 @@ def oldest(bounds: str) -> Release | None:
 
 def _declared(directory: str) -> Release | None:
     for name, reader in _READERS.items():
-        data = held(os.path.join(directory, name))
+        file = os.path.join(directory, name)
+        # a pipe of such a name would be waited for
+        data = held(file) if os.path.isfile(file) else None
         if data is not None and b"python" in data:
             try:
                 found = oldest(reader(data))
