@@ -907,20 +907,3 @@ class Low(nn.Module):
 """
     (found,) = check(text, "DVL103")
     assert found.help == "create it there: `torch.eye(..., device=x.device)`"
-
-
-def test_what_is_elsewhere_on_some_paths_only_is_asked_of() -> None:
-    """Seen in deepinv: the size tells the paths apart, which nobody knows here."""
-    text = """
-import torch
-
-def padded(kind, device):
-    if kind is None or kind == "flat":
-        x = torch.ones(3)
-    else:
-        x = torch.rand(3, device=device)
-    return torch.cat([x, torch.zeros(3)])
-"""
-    assert by_default(text) == []
-    assert check(text, "DVL101")
-    assert by_default(text.replace("x = torch.ones(3)", "x = torch.ones(3, device=device)")) == ["DVL101"]

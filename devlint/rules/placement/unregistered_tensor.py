@@ -40,12 +40,12 @@ class UnregisteredTensorAttribute(Rule):
 
     ## What it does
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the module's
-    inputs, or copy it to their device on every call, and a distribution made of such tensors. Where a call keeps the
-    moved tensor in the attribute, it is a hint; so it is, for those who select the rule, for an argument of
-    `__init__` that is annotated as a tensor and kept so, for a tensor that `__init__` makes on the device that it is
-    given, for lists and dicts of tensors, in a class whose base is not seen and which looks like a module, and for an
-    own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on
-    there: a module that contains this one does not call it.
+    inputs, and a distribution made of such tensors. It is a hint where they copy it to the device of the inputs on
+    every call, and, for those who select the rule, where a call keeps the moved tensor in the attribute, for an
+    argument of `__init__` that is annotated as a tensor and kept so, for a tensor that `__init__` makes on the device
+    that it is given, for lists and dicts of tensors, in a class whose base is not seen and which looks like a module,
+    and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there: a module
+    that contains this one does not call it.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
@@ -105,7 +105,6 @@ class UnregisteredTensorAttribute(Rule):
 
     code = "DVL104"
     raising = True
-    hints = False
     accelerated = True
     fixes = (Applicability.UNSAFE,)
     observed = True
@@ -152,11 +151,12 @@ class UnregisteredTensorAttribute(Rule):
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
-            severity=None if (sure or (site.moved and not site.kept)) and not asked else Severity.INFO,
+            # a copy that is made again and again costs little as a rule, and raises nowhere
+            severity=None if sure and (not moved or site.measured is not None) and not asked else Severity.INFO,
             steps=site.uses if against is None else (*site.uses, against),
-            help=_MADE_REAL if made else instead or _help(site, self._is_early(site.value.node)) + _beware(site, moved),
+            help=_MADE_REAL if made else instead or self._taken(site) or self._helped(site) + _beware(site, moved),
             fix=None if perhaps or against or instead else self._fix(site),
-            asked=asked or (made and (moved or site.kept)),
+            asked=asked or (made and (moved or site.kept)) or site.kept or not (sure or moved),
         )
 
     def _instead(self, site: Attribute, moved: bool) -> str:
@@ -170,7 +170,7 @@ class UnregisteredTensorAttribute(Rule):
         if site.value.grad and not builds_no_graph_at(self.source, site.value.node):
             return f"compute `{name}` where it is used: what it is computed from collects gradients"
         if moved and all(self._is_picked_on_the_host(use) for use in site.uses):
-            return f"{_help(site, self._is_early(site.value.node))}, and make the index on its device"
+            return f"{self._helped(site)}, and make the index on its device"
         return ""
 
     def _holder(self, site: Attribute) -> str:
@@ -195,6 +195,17 @@ class UnregisteredTensorAttribute(Rule):
         bound = assigned(around(self.source, use.node))
         made = (value for name in index for _, value in bound.get(name, ()) if isinstance(value, ast.Call))
         return any(called(one) in MAKING and keyword_of(one, "device") is None for one in made)
+
+    def _helped(self, site: Attribute) -> str:
+        return _help(site, self._is_early(site.value.node))
+
+    def _taken(self, site: Attribute) -> str:
+        """What to do where the attribute has another value before, as ``None``; empty where it has none."""
+        function, row = function_at(self.source, site.value.node), getattr(site.value.node, "lineno", 0)
+        if not isinstance(function, ast.FunctionDef) or not _rows(function).get(site.name, row) < row:
+            return ""
+        first = f'`self.register_buffer("{site.name}", None, persistent=False)`'
+        return f"make it a buffer where it is first assigned, {first}, and assign the tensor then"
 
     def _is_early(self, node: ast.AST) -> bool:
         """Whether the constructor of the module's bases has still to run."""
@@ -326,6 +337,7 @@ def _copied_each_time(site: Attribute) -> Reports:
             severity=Severity.INFO,
             steps=(Step(site.value.node, "made on the CPU here"),),
             help="keep the copy in the attribute, or register the tensor as a buffer if the class is a module",
+            asked=True,
         )
 
 

@@ -169,8 +169,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
     severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
     # not so the rounds of a loop, and the items of a list, which all come
-    unsure = min((stray.device, other.device), key=_certainty)
-    partly = _certainty(unsure) < 2 and isinstance(unsure.guard, (Predicate, Conjunction, Returned))
+    partly = _cpu(stray.device) < 2 and isinstance(stray.device.guard, (Predicate, Conjunction, Returned))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
@@ -235,11 +234,6 @@ def _indexed(target: Operand, index: Operand, site: Operation) -> Meeting | None
 def _rank(device: Device) -> tuple[int, bool]:
     """The higher, the more it is the device that strays: one that is nothing but the CPU before one that changes."""
     return _cpu(device), device.kind is Kind.CPU
-
-
-def _certainty(device: Device) -> int:
-    """How surely a device is the CPU, or is none, on a machine with an accelerator: 2 surely, 1 on some path."""
-    return _cpu(device) or 2
 
 
 def _cpu(device: Device) -> int:
