@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from bisect import bisect_left, bisect_right
 
 from devlint.device import Kind
 from devlint.rules.code.blocks import around, assigned, names_in, receiver, stores, way_to
 from devlint.sites.base import Act, Step
 from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source
+
+_MOST = 40
+"""So many places back a copy is looked for: further up it is another thought."""
 
 
 def gone_and_back(source: Source, site: Transfer) -> Step | None:
@@ -24,9 +29,10 @@ def gone_and_back(source: Source, site: Transfer) -> Step | None:
     held = any(value is moved for _, value in assigned(function).get(node.id, ()))
     if not isinstance(moved, ast.Call) or not held:
         return None
-    last = moved.end_lineno or moved.lineno
-    reads = [one for one in names_in(function).get(node.id, ()) if isinstance(one.ctx, ast.Load) and one.lineno > last]
-    return story[-1] if reads == [node] else None
+    named = names_in(function).get(node.id, [])
+    behind = bisect_right(named, moved.end_lineno or moved.lineno, key=_row)
+    reads = (one for one in itertools.islice(named, behind, None) if isinstance(one.ctx, ast.Load))
+    return story[-1] if list(itertools.islice(reads, 2)) == [node] else None
 
 
 def copied_before(source: Source, site: Transfer) -> ast.Call | None:
@@ -41,7 +47,9 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
         return None
     changed = stores(function).get(value.id, [])
     text, ways = ast.unparse(call), {parent for parent, _ in way_to(source, call)}
-    for name in names_in(function).get(value.id, ()):
+    named = names_in(function).get(value.id, [])
+    here = named[bisect_left(named, loop.lineno, key=_row) : bisect_right(named, call.lineno, key=_row)]
+    for name in here[-_MOST:]:
         before = _argument(source, name)
         if before is None or not _place(before) < _place(call) or ast.unparse(before) != text:
             continue
@@ -54,6 +62,10 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
         ):
             return before
     return None
+
+
+def _row(node: ast.Name) -> int:
+    return node.lineno
 
 
 def _place(node: ast.Call) -> tuple[int, int]:
