@@ -18,6 +18,7 @@ from devlint.config.schema import Config
 from devlint.finding import Finding, Span, told
 from devlint.flow import analyze
 from devlint.immutable import immutable
+from devlint.immutable import replace as exchanged
 from devlint.rules.base import Rule
 from devlint.rules.selection import active_rules, asked, graded, graded_codes
 from devlint.rules.subsumption import subsumed, unasked
@@ -123,7 +124,7 @@ class Analyzer:
         text = decode(code)
         comments = text if isinstance(text, str) else ""
         if comments.startswith(POINTER):
-            failure = replace(failure, message="a pointer of Git LFS stands in the place of the file")
+            failure = exchanged(failure, message="a pointer of Git LFS stands in the place of the file")
             unread = "nothing in it was checked; `git lfs pull` fetches the file"
         return parse_errors([(failure, span)], unread, self.filename, self.config, comments)
 

@@ -11,6 +11,7 @@ from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.finding import Finding, Severity, Span
 from devlint.immutable import immutable
+from devlint.immutable import replace as exchanged
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR, active_rules, asked, graded, graded_codes
 from devlint.rules.subsumption import unasked
@@ -51,7 +52,7 @@ def in_project(failure: ParseFailure, config: Config) -> ParseFailure:
     if not failure.of_syntax or failure.newer or required is None or required <= sys.version_info[:2]:
         return failure
     more = f": the project requires Python {required[0]}.{required[1]}, devlint runs on {PYTHON.split()[1]}"
-    return replace(failure, message=f"{failure.message}{more}", newer=True)
+    return exchanged(failure, message=f"{failure.message}{more}", newer=True)
 
 
 def parse_errors(

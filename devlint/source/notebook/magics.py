@@ -6,9 +6,10 @@ A line stays a line, and what is Python in it stays in its columns.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
+from devlint.immutable import replace
 from devlint.source.newer import since
 from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import tree_of
