@@ -119,3 +119,80 @@ def setup(build, rank=None):
     (found,) = [one for one in summarized(check_source(text)) if one.code == "DVL502"]
     assert found.span.row == 8
     assert [place.span.row for place in found.related] == [7, 9]
+
+
+LEFT_TO_THE_BASE = """\
+import torch.distributed as dist
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self, width, parallel=True):
+        super().__init__()
+        self.network = nn.Linear(width, 2)
+        if parallel:
+            if dist.get_world_size() > 1:
+                self.network = nn.parallel.DistributedDataParallel(self.network)
+
+    def forward(self, x, target):
+        return nn.functional.cross_entropy(self.network(x), target.to(x.device))
+
+
+class Trained(Base):
+    def __init__(self, width):
+        super().__init__(width)
+        self.features = self.network.out_features
+
+    def forward(self, x, target):
+        return super().forward(x, target.to(x.device))
+
+
+class TrainedAtWill(Base):
+    def __init__(self, width, parallel):
+        super().__init__(width, parallel=parallel)
+
+    def forward(self, x, target):
+        return super().forward(x, target.to(x.device)) / self.network.out_features
+"""
+DENIED_BY_A_SUBCLASS = """\
+import torch.distributed as dist
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self, width, parallel=True):
+        super().__init__()
+        self.network = nn.Linear(width, 2)
+        if parallel:
+            if dist.get_world_size() > 1:
+                self.network = nn.parallel.DistributedDataParallel(self.network)
+
+
+class Trained(Base):
+    def __init__(self, width):
+        super().__init__(width, parallel=False)
+        self.features = self.network.out_features
+
+    def forward(self, x, target):
+        return nn.functional.cross_entropy(self.network(x), target.to(x.device))
+
+
+class TrainedByPlace(Base):
+    def __init__(self, width):
+        super().__init__(width, False)
+
+    def forward(self, x, target):
+        return super().forward(x, target.to(x.device)) / self.network.out_features
+"""
+
+
+def test_a_base_wraps_where_its_subclass_lets_it() -> None:
+    """Seen in gritlm: the class that is trained tells its base that it does not want that."""
+    config = Config(rule_layers=(RuleLayer(("DVL502",)),))
+    found = check_source(LEFT_TO_THE_BASE, config=config)
+    lines = [LEFT_TO_THE_BASE.splitlines()[one.span.row - 1].strip() for one in found]
+    assert lines == [
+        "self.features = self.network.out_features",
+        "return super().forward(x, target.to(x.device)) / self.network.out_features",
+    ]
+    assert check_source(DENIED_BY_A_SUBCLASS, config=config) == []

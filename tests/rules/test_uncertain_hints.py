@@ -832,3 +832,27 @@ class Extractor:
     assert told(text, RuleLayer(("DVL601",))) == [("DVL601", "info")]
     wider = text.replace('else "cpu")', 'else "mps" if torch.backends.mps.is_available() else "cpu")')
     assert told(wider) == [("DVL601", "info")]
+
+
+DETOURS = """\
+import torch
+
+def there_and_back(model, x, y, device):
+    x, y = x.to(device), y.to(device)
+    predicted = model(x).detach().cpu()
+    true = y.detach().cpu()
+    return (predicted - true).abs().mean()
+
+
+def copied_again(model, optimizer, batches, device):
+    for x in batches:
+        first = model(x.to(device))
+        second = model(x.to(device))
+        (first + second).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_one_copy_too_many_is_for_those_who_ask() -> None:
+    assert told(DETOURS) == []
+    assert told(DETOURS, RuleLayer(("DVL201",))) == [("DVL201", "info"), ("DVL201", "info")]
