@@ -121,7 +121,7 @@ def setup(build, rank=None):
     assert [place.span.row for place in found.related] == [7, 9]
 
 
-LEFT_TO_THE_BASE = """\
+BASE = """\
 import torch.distributed as dist
 from torch import nn
 
@@ -133,7 +133,8 @@ class Base(nn.Module):
         if parallel:
             if dist.get_world_size() > 1:
                 self.network = nn.parallel.DistributedDataParallel(self.network)
-
+"""
+LEFT_TO_THE_BASE = f"""{BASE}
     def forward(self, x, target):
         return nn.functional.cross_entropy(self.network(x), target.to(x.device))
 
@@ -154,19 +155,7 @@ class TrainedAtWill(Base):
     def forward(self, x, target):
         return super().forward(x, target.to(x.device)) / self.network.out_features
 """
-DENIED_BY_A_SUBCLASS = """\
-import torch.distributed as dist
-from torch import nn
-
-
-class Base(nn.Module):
-    def __init__(self, width, parallel=True):
-        super().__init__()
-        self.network = nn.Linear(width, 2)
-        if parallel:
-            if dist.get_world_size() > 1:
-                self.network = nn.parallel.DistributedDataParallel(self.network)
-
+DENIED_BY_A_SUBCLASS = f"""{BASE}
 
 class Trained(Base):
     def __init__(self, width):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
+from functools import cache
 
 from devlint.check.filters import project_files
 from devlint.finding import Finding, Severity
@@ -16,17 +16,10 @@ from devlint.source.files import held
 
 def staying(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings, but for errors, that hang on an accelerator, in projects that never name one."""
-    rules = registry()
-    found: list[Finding] = []
-    stays: dict[str, bool] = {}
-    for finding in findings:
-        if finding.severity < Severity.ERROR and finding.code in rules and rules[finding.code].accelerated:
-            root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
-            if root not in stays:
-                stays[root] = bool(root) and _stays(root)
-            if stays[root]:
-                found.append(finding)
-    return found
+    rules, stays = registry(), cache(_stays)
+    hanging = (one for one in findings if one.code in rules and rules[one.code].accelerated)
+    rooted = project_files.rooted(one for one in hanging if one.severity < Severity.ERROR)
+    return [finding for finding, root in rooted if root and stays(root)]
 
 
 def _stays(root: str) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
+from functools import cache
 
 from devlint.check.filters import project_files
 from devlint.config.default_device import CHANGES
@@ -15,17 +15,9 @@ from devlint.source.files import held
 
 def elsewhere(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings that rest on the default device being the CPU, in projects that change it."""
-    found: list[Finding] = []
-    changes: dict[tuple[str, bool], bool] = {}
-    for finding in findings:
-        if finding.implied:
-            root = project_files.root(os.path.dirname(os.path.abspath(finding.filename)))
-            key = root, is_of_tests(finding.filename)
-            if key not in changes:
-                changes[key] = bool(root) and _changes(*key)
-            if changes[key]:
-                found.append(finding)
-    return found
+    changes = cache(_changes)
+    rooted = project_files.rooted(finding for finding in findings if finding.implied)
+    return [finding for finding, root in rooted if root and changes(root, is_of_tests(finding.filename))]
 
 
 def _changes(root: str, tests: bool) -> bool:

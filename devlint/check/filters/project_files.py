@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from devlint.finding import Finding
 
 _BEGINS = frozenset({".git", ".hg", ".svn"})
 _SIGNS = ("readme", "license", "licence")
@@ -31,6 +33,16 @@ def root(folder: str) -> str:
             return folder
         folder = os.path.dirname(folder)
     return ""
+
+
+def rooted(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Findings, each with where its project begins; each folder is looked at once."""
+    known: dict[str, str] = {}
+    for finding in findings:
+        folder = os.path.dirname(os.path.abspath(finding.filename))
+        if folder not in known:
+            known[folder] = root(folder)
+        yield finding, known[folder]
 
 
 def files(root: str, ends: tuple[str, ...]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from devlint.rules.code.blocks import keyword_of
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
-_PINNED = "pin_memory"
+_PINNING = ("pin_memory", "__getattr__")
+"""Methods by which an object may pin what it holds."""
 
 
 def unpinnable(source: Source, made: ast.AST) -> ast.ClassDef | None:
@@ -29,9 +30,7 @@ def unpinnable(source: Source, made: ast.AST) -> ast.ClassDef | None:
     made_of = {names.called(value) for value in returned if value is not None}
     found = classes.get(made_of.pop()) if len(made_of) == 1 and returned else None
     # of what another class gives it, nothing is known
-    plain = found is not None and not found.bases and not found.keywords
-    return found if plain and found is not None and not _says(found, _PINNED) else None
-
-
-def _says(found: ast.ClassDef, name: str) -> bool:
-    return any(isinstance(part, ast.FunctionDef) and part.name in (name, "__getattr__") for part in found.body)
+    if found is None or found.bases or found.keywords:
+        return None
+    methods = (part.name for part in found.body if isinstance(part, ast.FunctionDef))
+    return None if any(name in _PINNING for name in methods) else found
