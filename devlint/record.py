@@ -61,10 +61,11 @@ class Event:
       ``name`` is the method, ``subject`` says whether of a tensor or a module.
     * ``call``: a call that costs by itself, such as ``torch.cuda.empty_cache``.
 
-    ``frame`` is the innermost frame of the project, ``via`` the innermost frame of any library but torch inside of
-    that.  ``backward`` says that autograd ran it, for the forward operation in ``frame``.  ``pinned`` speaks of the
-    host's side of a copy, ``blocking`` says whether the host waited, ``non_blocking`` what the code asked for;
-    ``temporary`` that the copy needed a temporary tensor first (its memory was not dense, or its dtype changed).
+    ``frame`` is the innermost frame of the project, ``via`` the innermost frame of a library inside of that, of
+    torch's layers, optimizers and distributions only where no other library is in between. ``backward`` says that
+    autograd ran it, for the forward operation in ``frame``. ``pinned`` speaks of the host's side of a copy,
+    ``blocking`` says whether the host waited, ``non_blocking`` what the code asked for; ``temporary`` that the copy
+    needed a temporary tensor first (its memory was not dense, or its dtype changed).
     ``repeats`` counts copies of an unchanged tensor that this place had copied to the same device before.  ``unwaited``
     counts asynchronous copies to the host whose result was read before anything waited for them.  ``loader`` is the
     index in ``Process.loaders`` of the loader whose batch it was.  ``steps`` counts the steps of the phase in which it

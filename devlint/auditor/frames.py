@@ -15,14 +15,17 @@ from typing import NamedTuple
 from devlint._about import PACKAGE
 from devlint.record import Frame
 
-_INTERNAL, _LIBRARY, _PROJECT = 0, 1, 2
+_INTERNAL, _LIBRARY, _PROJECT, _TORCH = 0, 1, 2, 3
 NOWHERE = 0
 """The :class:`Place` of an event without any frame of the project or a library."""
 
 _TYPED = ("<stdin>", "<python-input", "<ipython-input", "<console>", "<input>", "<doctest ", "<command-")
 """How the file of what a user typed is called; other names like these are generated code (``<string>``) or frozen."""
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!.*[/\\](?:site|dist)-packages[/\\])([^/\\.]*)")
-_TORCH = {"torch", "torchgen", "functorch"}
+_TORCHES = {"torch", "torchgen", "functorch"}
+_OPERATIONS = re.compile(r"[/\\]torch[/\\](?:optim|distributions|nn(?![/\\](?:modules[/\\]module|parameter)\.py))[/\\]")
+"""Where torch's own Python computes, and by which way a copy or a wait came about is worth knowing: a layer, an
+optimizer, the checks of a distribution.  All else of torch hands over what the caller asked for."""
 _COMPILED = re.compile(r"[/\\]torchinductor_[^/\\]*[/\\]")
 """Where torch.compile keeps the code that it generates."""
 
@@ -40,7 +43,7 @@ class Spot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The innermost frame of the project, and the innermost one outside of torch if that is another."""
+    """The innermost frame of the project, and within it the innermost of a library; of torch only if there is none."""
 
     frame: Spot | None
     via: Spot | None
@@ -70,6 +73,7 @@ class Frames:
     def at(self, frame: FrameType | None) -> int:
         """The number of the place of a frame, or of the frames that called it."""
         via: FrameType | None = None
+        torch: FrameType | None = None
         kinds = self._kinds
         while frame is not None:
             code = frame.f_code
@@ -80,7 +84,10 @@ class Frames:
                 break
             if kind == _LIBRARY and via is None:
                 via = frame
+            elif kind == _TORCH and torch is None:
+                torch = frame
             frame = frame.f_back
+        via = via or torch
         if frame is None and via is None:
             return NOWHERE
         key = (
@@ -124,7 +131,7 @@ class Frames:
     def is_internal(self, code: CodeType) -> bool:
         """Whether the code is torch's, devlint's or the standard library's."""
         kind = self._kinds.get(id(code))
-        return (self._classify(code) if kind is None else kind) == _INTERNAL
+        return (self._classify(code) if kind is None else kind) in (_INTERNAL, _TORCH)
 
     def _classify(self, code: CodeType) -> int:
         name = code.co_filename
@@ -141,10 +148,16 @@ class Frames:
         found = max((len(directory), kind) for directory, kind in self._directories if path.startswith(directory))
         installed = _INSTALLED.search(path)
         if installed is not None and installed.start(1) >= found[0]:
-            return _INTERNAL if installed[1] in _TORCH else _LIBRARY
-        if found[1] == _PROJECT and (_COMPILED.search(path) or path.startswith(_torch())):
+            return _of_torch(path) if installed[1] in _TORCHES else _LIBRARY
+        if found[1] == _PROJECT and _COMPILED.search(path):
             return _INTERNAL
+        if found[1] == _PROJECT and path.startswith(_torch()):
+            return _of_torch(path)
         return found[1]
+
+
+def _of_torch(path: str) -> int:
+    return _TORCH if _OPERATIONS.search(path) else _INTERNAL
 
 
 def _spot(frame: FrameType | None) -> Spot | None:

@@ -139,6 +139,16 @@ def test_the_innermost_frames_are_blamed() -> None:
     assert files(frames, stack("/a/train.py", "<string>", torch)) == ("/a/train.py", None)
 
 
+def test_what_torch_itself_computes_is_named_where_no_library_is() -> None:
+    """A layer that waits inside; what hands calls over is none."""
+    layer, plumbing = (os.path.join(PURELIB, "torch", "nn", "modules", name) for name in ("rnn.py", "module.py"))
+    library = os.path.join(PURELIB, "timm", "loop.py")
+    frames = Frames()
+    assert files(frames, stack("/a/train.py", plumbing, layer, plumbing)) == ("/a/train.py", layer)
+    assert files(frames, stack("/a/train.py", plumbing)) == ("/a/train.py", None)
+    assert files(frames, stack("/a/train.py", library, layer)) == ("/a/train.py", library)
+
+
 def test_a_thread_of_nobody_is_nowhere() -> None:
     """As the thread that pins memory, whose frames are the standard library's and torch's."""
     frames = Frames()

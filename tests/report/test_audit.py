@@ -319,3 +319,23 @@ def test_how_a_run_ended(ending: Ending, text: str) -> None:
     (process,) = records.cnn().processes
     shown = report(replace(records.cnn(), processes=(replace(process, ending=ending),)))
     assert f"  run        {text}\n" in shown
+
+
+def test_a_copy_that_was_to_be_asynchronous_out_of_pageable_memory_is_explained() -> None:
+    record = records.cnn()
+    (process,) = record.processes
+    event = replace(process.events[0], blocking=None, non_blocking=True)
+    text = report(replace(record, processes=(replace(process, events=(event,)),)))
+    assert "pageable, staged" in text
+    assert "staged: `non_blocking` has little use out of pageable memory" in " ".join(text.split())
+    assert "staged" not in report(record)
+
+
+def test_the_line_of_a_library_is_never_cut_off() -> None:
+    """Rows that differ in it alone would read alike."""
+    record = records.cnn()
+    (process,) = record.processes
+    via = Frame(file=f"/env/lib/python3.11/site-packages/{'deeply/' * 12}loop.py", line=4711)
+    event = replace(process.events[0], via=via)
+    text = report(replace(record, processes=(replace(process, events=(event,)),)), width=72)
+    assert "/loop.py:4711\n" in text

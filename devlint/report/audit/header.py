@@ -10,6 +10,7 @@ from devlint.record import Device, Environment, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import fatal
 from devlint.report.audit.processes import leaders, ranks, shared, title, trainers, waiting
+from devlint.report.audit.summary import in_short
 from devlint.report.terminal import BLUE, BOLD, Paint, one_line
 from devlint.report.wording import between, duration, listed, number, plural, rank_list, share, size
 
@@ -45,10 +46,15 @@ def command(record: Record) -> str:
 def facts(record: Record, code: Code) -> Iterator[tuple[str, str]]:
     """Yield what the head says, each with its label; several may have the same."""
     parts: tuple[Callable[[Record, Code], Iterator[tuple[str, str]]], ...] = (
-        _environment, _ranks, _model, _loaders, _run, _steps, _sampled, _caveats,
+        _in_short, _environment, _ranks, _model, _loaders, _run, _steps, _sampled, _caveats,
     )  # fmt: skip
     for part in parts:
         yield from part(record, code)
+
+
+def _in_short(record: Record, code: Code) -> Iterator[tuple[str, str]]:
+    if text := in_short(record, code):
+        yield "in short", text
 
 
 def _environment(record: Record, _code: Code) -> Iterator[tuple[str, str]]:

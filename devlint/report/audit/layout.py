@@ -7,7 +7,7 @@ from itertools import groupby
 
 from devlint.record import WARM_UP
 from devlint.report.audit.code import Code
-from devlint.report.audit.table import Cost, Group, Row, Table
+from devlint.report.audit.table import STAGED, Cost, Group, Row, Table
 from devlint.report.terminal import BLUE, BOLD, Paint, cells
 from devlint.report.wording import between, duration, number, plural, size
 
@@ -84,6 +84,10 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
     """Yield what the words in these tables stand for."""
     seen = {total.kind.direction for table in tables for total in table.totals}
     parts = [f"{name}: {meaning}" for name, meaning in _LEGEND.items() if name in seen]
+    if any(STAGED in row.kind.how for table in tables for group in table.groups for row in group.rows):
+        parts.append(
+            f"{STAGED}: `non_blocking` has little use out of pageable memory, which is copied on the host first"
+        )
     if any("-" in calls for table in tables for total in table.totals for calls in figures(total)[1:]):
         parts.append("1-2: from the process with the least to the one with the most")
     yield from paint.wrap("; ".join(parts), 1)
@@ -194,7 +198,10 @@ def _place(row: Row, code: Code, several: bool, room: int) -> str:
         # the library's line by which it came there, with its code where that can be read
         place = f"via {code.place(row.via)}"
         left = room - cells(place) - 2
-        return f"{place}  {cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else cut(place, room)
+        if left >= _READABLE:
+            return f"{place}  {cut(code.line(row.via), left)}".rstrip()
+        # the end is kept, with the file and the line
+        return place if left >= -2 else f"via {cut(code.place(row.via)[::-1], room - 4)[::-1]}"
     if not several or row.frame is None or room < _READABLE:
         return ""
     expression = code.expression(row.frame)

@@ -18,6 +18,9 @@ what a PCIe 4.0 slot gives.  No such time is ever shown."""
 
 _PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
 """In the order in which they are shown."""
+STAGED = "staged"
+"""A copy that was to be asynchronous, out of pageable memory: the driver first copies that to a buffer of its own, for
+which the host waits (CUDA Runtime API, "API synchronization behavior")."""
 _PLAIN = ("copy_", "_copy_from", "_to_copy", "_pin_memory", "pin_memory")
 """Operations whose name says nothing that the direction does not."""
 
@@ -224,6 +227,8 @@ def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
         yield "pinned" if event.pinned else "pageable"
     if event.kind == "copy" and event.blocking is not None:
         yield "blocking" if event.blocking else "async"
+    elif event.kind == "copy" and event.non_blocking and event.pinned is False:
+        yield STAGED
     if event.temporary:
         yield "via a temporary"
     if event.backward:
