@@ -185,6 +185,8 @@ class Loader:
     """Where it was made."""
     workers: int = 0
     pin_memory: bool = False
+    pin_memory_given: bool = False
+    """Whether the constructor of the loader was given ``pin_memory``, be it by a function that makes loaders."""
     device: str = ""
     """Where its batches are: ``cpu``, ``cuda:0``, or empty where they hold no tensor."""
     pinned: bool | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from devlint.finding import Evidence, Finding, Measurement
 from devlint.report.wording import duration, number, plural, rank_list, size
-from devlint.sites.proof import CONFIRMED, UNDECIDED
+from devlint.sites.proof import CONFIRMED
 
 
 def words(evidence: Evidence) -> str:
@@ -18,11 +18,8 @@ def words(evidence: Evidence) -> str:
 
 
 def said(finding: Finding, before: str = "", after: str = "") -> str:
-    """The same for a finding, between two texts; empty where the run does not decide and there is no reason to name."""
-    evidence = finding.evidence
-    if evidence is None or (evidence.verdict == UNDECIDED and not evidence.note):
-        return ""
-    return f"{before}{words(evidence)}{after}"
+    """The same for a finding, between two texts; empty where no run was asked."""
+    return "" if finding.evidence is None else f"{before}{words(finding.evidence)}{after}"
 
 
 def seen(measured: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ class Load(Site):
     ``training`` what trains with them.  ``put`` is the place where a function of the file, which makes the samples or
     the batches, returns tensors that it has put on ``batches``.  ``anywhere`` says that the samples are tensors, or a
     list of some, of which nothing tells that they are on the host.  ``released`` says that the code to which the loader
-    goes makes copies with ``non_blocking=True``.
+    goes makes copies with ``non_blocking=True``; ``given`` that a run has seen it get a ``pin_memory`` which the code
+    at hand does not show.
     """
 
     loader: str
@@ -37,6 +38,7 @@ class Load(Site):
     put: Step | None = None
     anywhere: bool = False
     released: bool = False
+    given: bool = False
 
 
 @immutable(frozen=True, slots=True)

@@ -124,6 +124,14 @@ def test_a_loader_that_a_library_made(script: Script) -> None:
     assert finding["label"] == "made in this call, without `pin_memory`"
 
 
+def test_a_loader_that_was_told_not_to_pin_is_not_told_that_nobody_said_so(script: Script) -> None:
+    """As a factory with a default, or an option of the command line, does."""
+    finding = only(loading(script, "nn.DataParallel(model)", name="timm.data.Loader", pin_memory_given=True))
+    assert (finding["code"], finding["severity"]) == ("DVL301", "info")
+    assert finding["label"] == "gets `pin_memory=False` from elsewhere"
+    assert finding["help"].startswith("turn it on where that is chosen")
+
+
 def test_arguments_from_elsewhere_are_a_hint(script: Script) -> None:
     assert only(loading(script, "DataLoader(dataset, **options)"))["severity"] == "info"
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from queue import Queue
 from typing import Any
 
@@ -325,3 +326,40 @@ def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when
         for thread in threads:
             thread.join()
         assert session.signals.place_of_thread() == NOWHERE
+
+
+class Pinnable(Point):
+    """As a batch of a library for graphs is: torch calls its method."""
+
+    def pin_memory(self) -> Pinnable:
+        return self
+
+
+def test_what_has_a_method_to_pin_it_is_no_batch_that_torch_cannot_pin() -> None:
+    assert [custom for _, custom in tensors_in([Point(torch.zeros(1))])] == [True]
+    assert [custom for _, custom in tensors_in([Pinnable(torch.zeros(1))])] == [False]
+    assert [custom for _, custom in tensors_in([Point(Pinnable(torch.zeros(1)))])] == [True]
+
+
+def test_whether_somebody_decided_not_to_pin() -> None:
+    def factory(pin_memory: bool = False, **options: Any) -> DataLoader[Any]:
+        return DataLoader(data(), pin_memory=pin_memory, **options)
+
+    with audited() as session:
+        loaders = [DataLoader(data()), factory(batch_size=2), DataLoader(data(), 1, False, None, None, 0, None, False)]
+        for loader in loaders:
+            next(iter(loader))
+        assert [found.pin_memory_given for found in loaders_of(session)] == [False, True, True]
+
+
+def test_a_library_that_copies_a_loader_decides_nothing(tmp_path: Path) -> None:
+    """It hands on each argument, whoever gave it."""
+    library = tmp_path / "site-packages" / "trainers.py"
+    library.parent.mkdir()
+    code = "def again(loader):\n    return type(loader)(loader.dataset, pin_memory=loader.pin_memory)\n"
+    names: dict[str, Any] = {}
+    exec(compile(code, str(library), "exec"), names)
+    with audited() as session:
+        given = DataLoader(data())
+        next(iter(names["again"](given)))
+        assert [found.pin_memory_given for found in loaders_of(session)] == [False]

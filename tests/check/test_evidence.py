@@ -179,6 +179,14 @@ class TestARun:
         results = found("book.ipynb", "--select", "DVL102", "--evidence", "run.json")
         assert [evidence["verdict"] for *_, evidence in results] == ["undecided"]
 
+    def test_what_no_run_can_tell_says_so(self) -> None:
+        """Every verdict that is counted has its line."""
+        code = "import torch\n\nwith torch.cuda.amp.autocast():\n    pass\n"
+        Path("old.py").write_text(code, encoding="utf-8")
+        text = check("old.py", "--select", "DVL701", "--evidence", "run.json").stdout
+        assert "  = run: undecided: no run shows it\n" in text
+        assert "1 undecided" in text
+
     def test_the_standard_input_is_compared_too(self) -> None:
         arguments = ["check", "--isolated", "-", "--stdin-filename", "train.py", "--evidence", "run.json"]
         for code, expected in ((SCRIPT, "3 confirmed"), (f"{SCRIPT}\n", "5 undecided")):

@@ -27,6 +27,9 @@ from devlint.source.text import decode, split_lines
 
 _CHANGED = "the file has changed since the run"
 _ELSEWHERE = "the run was of other files"
+_NOT_SHOWN = "no run shows it"
+_NOTEBOOK = "a record speaks of files, not of cells"
+_NOTHING_TELLS = "the code ran, and nothing that was seen tells"
 _NOTHING = Traces()
 
 
@@ -121,8 +124,10 @@ class Run:
         claim = (rule.proof if rule is not None else None) or _NOTHING
         judged = rule is not None and rule.observed
         # What runs in a notebook, or is typed, has no file in a record.
-        if (not judged and claim == _NOTHING) or finding.span.cell or not has_file(finding.filename):
-            return Evidence(UNDECIDED)
+        if not judged and claim == _NOTHING:
+            return Evidence(UNDECIDED, _NOT_SHOWN)
+        if finding.span.cell or not has_file(finding.filename):
+            return Evidence(UNDECIDED, _NOTEBOOK)
         if finding.filename not in self._files:
             self._files[finding.filename] = self._find(finding.filename, contents)
         name, same = self._files[finding.filename]
@@ -141,7 +146,7 @@ class Run:
             if word is not None:
                 return Evidence(verdict, f"there was {word}" if verdict == CONTRADICTED else "", measured)
         if not claim.left or any(_MEANING[word](left) for word in claim.left):
-            return Evidence(UNDECIDED, measured=measured)
+            return Evidence(UNDECIDED, _NOTHING_TELLS if claim.left else _NOT_SHOWN, measured)
         return Evidence(NOT_REACHED) if self._is_here else Evidence(UNDECIDED, _ELSEWHERE)
 
     @cached_property

@@ -26,6 +26,8 @@ _REMEMBERED = 4
 _TENSORS = 256
 """So many tensors of a batch are told by their storage."""
 _SHOWN = 6
+_PIN_MEMORY = 7
+"""The position of ``pin_memory`` among the arguments of ``DataLoader``, from 0."""
 _DEPTH = 6
 
 
@@ -98,6 +100,7 @@ class Loaders(Listener):
         self.gone: Callable[[int], None] = lambda index: None
         """Called when the iterator of a loader is freed while it was the one that fed last."""
         self._places = _Weakly()
+        self._given = _Weakly()
         self._iterators = _Weakly()
         self._facts: list[_Facts] = []
         self._storages: dict[int, int] = {}
@@ -108,7 +111,7 @@ class Loaders(Listener):
 
         def made(loader: Any, *args: Any, **kwargs: Any) -> None:
             init(loader, *args, **kwargs)
-            self.session.guarded(self._made, loader)
+            self.session.guarded(self._made, loader, len(args) > _PIN_MEMORY or "pin_memory" in kwargs)
 
         def iterated(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
             # first, since the thread that pins is started by the original
@@ -133,15 +136,18 @@ class Loaders(Listener):
 
     # where loaders and iterators come from
 
-    def _made(self, loader: Any) -> None:
+    def _made(self, loader: Any, pin_memory_given: bool) -> None:
         frames = self.session.frames
         place = frames.here()
         if frames.resolve(place)[1] is not None:
             # made by a library: often the twin of a loader that it was given
-            twins = [(other, known) for other, known in self._places.items() if _dataset(other) is _dataset(loader)]
-            sampled = [known for other, known in twins if other.batch_sampler is loader.batch_sampler]
-            place = [place, *(known for _, known in twins), *sampled][-1]
+            twins = [other for other, _ in self._places.items() if _dataset(other) is _dataset(loader)]
+            sampled = [other for other in twins if other.batch_sampler is loader.batch_sampler]
+            for twin in [*twins, *sampled][-1:]:
+                # it hands on what its twin was made with
+                place, pin_memory_given = self._places.get(twin), self._given.get(twin)
         self._places.set(loader, place)
+        self._given.set(loader, pin_memory_given)
 
     def _iterated(self, iterator: Any, loader: Any) -> None:
         name = f"{type(loader).__module__}.{type(loader).__qualname__}"
@@ -149,6 +155,7 @@ class Loaders(Listener):
             name=name.replace("torch.utils.data.dataloader.", "torch.utils.data."),
             workers=int(getattr(loader, "num_workers", 0)),
             pin_memory=bool(getattr(loader, "pin_memory", False)),
+            pin_memory_given=bool(self._given.get(loader)),
         )
         facts = self._facts_of(loader, self._places.get(loader) or NOWHERE, alike)
         self._follow(iterator, facts).length = _epoch_of_endless(loader)
@@ -305,9 +312,10 @@ def _parts(value: Any) -> tuple[Sequence[Any], bool]:
         return value[:_TENSORS], False
     if isinstance(value, Mapping):
         return list(value.values())[:_TENSORS], False
+    opaque = not callable(getattr(type(value), "pin_memory", None))
     if is_dataclass(value):
-        return [getattr(value, item.name, None) for item in fields(value)], True
-    return list(getattr(value, "__dict__", {}).values())[:_TENSORS], True
+        return [getattr(value, item.name, None) for item in fields(value)], opaque
+    return list(getattr(value, "__dict__", {}).values())[:_TENSORS], opaque
 
 
 def _storage(tensor: torch.Tensor) -> StorageWeakRef | None:

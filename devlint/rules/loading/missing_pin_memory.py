@@ -28,6 +28,8 @@ from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
 _PIN_MEMORY_POSITION = 7
+_HERE = "set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
+_ELSEWHERE = "turn it on where that is chosen, in an option or a default: `pin_memory=True`"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CASTS = frozenset("float double half bfloat16 int long short byte bool char type type_as to".split())
 """Methods that copy on the host, unless the tensor has the dtype already."""
@@ -151,13 +153,12 @@ class MissingPinMemory(Rule):
         copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
-            label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
+            label=_said(site),
             # what is won depends on the size of the batches and on what else a step waits for, which an audit has seen;
             # an argument that the code takes from elsewhere may have been a decision
-            severity=None if site.measured is None or not moves or site.open else Severity.WARNING,
+            severity=None if site.measured is None or not moves or site.open or site.given else Severity.WARNING,
             steps=_copies(moves),
-            help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
-            + _overlap(moves),
+            help=(_ELSEWHERE if site.given else _HERE) + _overlap(moves),
             # no evaluation waits for this, and what nobody sees copied may be another tensor by then
             asked=converted or evaluated or not told or (not released and self._is_idle(site)),
             fix=self._fix(site, moves),
@@ -230,6 +231,13 @@ class MissingPinMemory(Rule):
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return fix_of(message, pinned, released, safe=safe)
+
+
+def _said(site: Load) -> str:
+    """What the place where the loader is made has to do with it."""
+    if site.given:
+        return "gets `pin_memory=False` from elsewhere"
+    return "made in this call, without `pin_memory`" if site.via else "`pin_memory` is not set"
 
 
 def _goes_through(node: ast.AST) -> tuple[ast.For | ast.comprehension, ...]:

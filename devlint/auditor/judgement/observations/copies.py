@@ -145,6 +145,7 @@ class Copies:
             measured=measure(pageable) if pageable else Measurement(sum(one.loader.batches for one in made)),
             # a loader that a library made for the code, as `accelerator.prepare` does
             via="" if call or not location.exact else first.name,
+            given=any(one.loader.pin_memory_given for one in made),
         )
 
 
