@@ -18,9 +18,10 @@ WARM_UP = 2
 FIRST_CALLS = 8
 """So many calls of an event in one step are told one by one."""
 
-Phase = Literal["setup", "train", "eval", "between", "teardown"]
-"""What a run was doing: ``between`` is the time after one loop and before the next."""
-PHASES: tuple[Phase, ...] = ("setup", "train", "eval", "between", "teardown")
+Phase = Literal["setup", "train", "eval", "inference", "between", "teardown"]
+"""What a run was doing: ``inference`` is a loop of forward passes without autograd that no loader feeds, such as an
+evaluation, a rollout or generation; ``between`` is the time after one loop and before the next."""
+PHASES: tuple[Phase, ...] = ("setup", "train", "eval", "inference", "between", "teardown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,8 @@ class Steps:
 
     train: int = 0
     eval: int = 0
+    inference: dict[str, int] = field(default_factory=dict)
+    """Forward passes of the phase ``inference``, by the function that made them."""
     optimizer_steps: dict[str, int] = field(default_factory=dict)
     """Steps of each optimizer, by class name; a second one of a class is ``Adam 2``."""
     boundary: Literal["", "loader", "optimizer", "backward"] = ""
@@ -121,6 +124,10 @@ class Steps:
     """The part of the median training step in which the loop waited for its loader."""
     limited: bool = False
     """Whether the run was stopped by ``--steps``."""
+
+    def of(self, phase: str) -> int:
+        """How many steps a phase has: training or evaluation steps, forward passes of inference, 0 of others."""
+        return {"train": self.train, "eval": self.eval, "inference": sum(self.inference.values())}.get(phase, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

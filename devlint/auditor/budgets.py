@@ -39,7 +39,7 @@ _COUNTED: dict[str, tuple[str, Callable[[Event], bool]]] = {
 }
 """What is counted, by the names of budgets for a whole run: in words, and which events."""
 _PER_STEP = "_per_step"
-_STEPS = {"train": "a training", "eval": "an evaluation"}
+_STEPS = {"train": "a training step", "eval": "an evaluation step", "inference": "a forward pass"}
 
 
 def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> list[Breach]:
@@ -72,7 +72,7 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
         return
     show = size if in_bytes else number
     rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
-    where = f" in {_STEPS[worst.phase]} step{rank}" if per_step else rank.replace(" of", " in")
+    where = f" in {_STEPS[worst.phase]}{rank}" if per_step else rank.replace(" of", " in")
     if worst.amount == 1:
         what = what.replace("copies", "copy").replace("waits", "wait")
     text = f"{show(worst.amount)} {what}{where}"
@@ -82,7 +82,7 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
 
 def _stepping(process: Process) -> str | None:
     """The phase whose steps are counted."""
-    return "train" if process.steps.train else "eval" if process.steps.eval else None
+    return next((phase for phase in _STEPS if process.steps.of(phase)), None)
 
 
 class _Sum:
@@ -92,7 +92,7 @@ class _Sum:
         self.process = process
         self.phase = phase
         self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
-        steps = {"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0)
+        steps = process.steps.of(phase)
         for event in process.events:
             if counts(event) and phase in ("", event.phase):
                 here = cost_of(event, steps) if phase else Cost(event.calls, event.bytes)

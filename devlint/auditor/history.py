@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,8 @@ class What(NamedTuple):
     non_blocking: bool = False
     temporary: bool = False
     loader: int | None = None
+    detached: bool = False
+    """Whether autograd was off: what recurs with autograd and without are two things."""
 
 
 @dataclass(slots=True)
@@ -65,6 +67,14 @@ def merged(parts: Iterable[Pending]) -> Pending:
         for what, tally in list(part.items()):  # a list, as another thread may add to the part
             whole.setdefault(what, Tally()).take(tally)
     return whole
+
+
+def split(part: Pending, condition: Callable[[What], bool]) -> tuple[Pending, Pending]:
+    """What fulfils a condition, and the rest."""
+    if not part:
+        return {}, {}
+    chosen = {what: tally for what, tally in list(part.items()) if condition(what)}
+    return chosen, {what: tally for what, tally in list(part.items()) if what not in chosen}
 
 
 MOST_STEPS = 1_000

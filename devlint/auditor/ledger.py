@@ -223,6 +223,7 @@ class Ledger:
 
     def _event(self, phase: Phase, what: What, total: _Total) -> Event:
         facts = what._asdict()
+        del facts["detached"]
         frame, via = self.frames.resolve(facts.pop("place"))
         return Event(
             **facts,

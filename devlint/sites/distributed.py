@@ -16,7 +16,8 @@ class Wrap(Site):
     ``ids`` counts the device ids, ``device`` is where the module is, ``group`` says whether a process group exists by
     then, ``fixed`` is the device index that every process of a group takes alike, ``moved_after`` a move of the
     wrapped module, and ``attached`` an attribute that is set on the wrapper.  ``beyond`` is where the number of the
-    process, which is its device id here, is taken modulo the GPUs of a machine.
+    process, which is its device id here, is taken modulo the GPUs of a machine.  ``devices`` is how many devices a run
+    had to wrap it for.
     """
 
     wrapper: str
@@ -28,6 +29,7 @@ class Wrap(Site):
     moved_after: Step | None = None
     attached: Step | None = None
     beyond: Step | None = None
+    devices: int | None = None
 
 
 @immutable(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from devlint.auditor.judgement.judge import judge
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Severity
 from devlint.record import (
+    Device,
     Environment,
     Event,
     Frame,
@@ -239,6 +240,9 @@ def test_an_attribute_that_harms_nobody(script: Script, fields: dict[str, Any]) 
     assert not findings(run(strays=(stray(script, **fields),)))
 
 
+CARD = Device(name="cuda:0")
+
+
 # -- DVL501 ----------------------------------------------------------------------------------------------------------
 
 
@@ -252,6 +256,11 @@ def test_data_parallel(script: Script) -> None:
     # all that the machine has, be it one: the code would serve several
     everything = only(run(wrappers=(replace(wrapper, device_ids=None),)))
     assert everything["message"] == finding["message"]
+    # a run in which there was but one has seen no copy to another
+    one = Process(pid=1, wrappers=(replace(wrapper, device_ids=None),), environment=Environment(devices=(CARD,)))
+    alone = only(Record(processes=(one,)))
+    assert (alone["severity"], finding["severity"]) == ("info", "warning")
+    assert "had one device in this run" in alone["message"]
 
 
 # -- the run as a whole ----------------------------------------------------------------------------------------------

@@ -22,13 +22,14 @@ class Loop:
 
     def __init__(self, limit: int | None = None, optimizers: bool = True) -> None:
         self.now = 0.0
+        self.detached = False
         self.ledger = Ledger(Frames())
         self.steps = LoopSteps(self.ledger, limit, lambda: optimizers, lambda: self.now)
 
     def happens(self, *names: str, of: int | None = None) -> None:
         """Copies; they are of a batch ``of`` a loader, if one is named."""
         for name in names:
-            self.ledger.add(What("copy", name, loader=of), bytes_=10, seconds=1.0)
+            self.ledger.add(What("copy", name, loader=of, detached=self.detached), bytes_=10, seconds=1.0)
 
     def next(self, loader: int = A, seconds: float = 0.0, does: str = "", anew: bool = False) -> None:
         """A batch, for which the loader ``does`` something."""
@@ -50,7 +51,8 @@ class Loop:
         self.steps.backward_done()
 
     def evaluate(self) -> None:
-        self.steps.forward(recorded=False)
+        """A forward without autograd, always from this line."""
+        self.steps.forward(False, self.ledger.frames.here())
 
     def optimize(self, optimizer: int = 0, name: str = "SGD") -> None:
         self.steps.optimizer_step(optimizer, name)

@@ -14,6 +14,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from devlint.auditor.frames import NOWHERE
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
 from devlint.auditor.session import Listener, Session, emit
@@ -153,7 +154,8 @@ class LoopHooks(Listener):
         if self._in_loop() and not self._fetching:
             recorded, signals = torch.is_grad_enabled(), self.session.signals
             emit(() if recorded else signals.pass_end)
-            self.steps.forward(recorded)
+            if self.steps.forward(recorded, NOWHERE if recorded else self.session.frames.here()):
+                emit(signals.forward_due)
             emit(signals.pass_begin if recorded else ())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from devlint.auditor.history import Pending, What, When, merged
+from devlint.auditor.history import Pending, What, When, merged, split
 from devlint.auditor.ledger import Share
 from devlint.record import Phase
 
@@ -130,7 +130,7 @@ class TrainStep(NamedTuple):
         """What is doubtful and happens in another step, too, is doubtful no more."""
         if not self.doubtful:
             return self
-        recurring, doubtful = _split(self.doubtful, lambda what: what in other_step)
+        recurring, doubtful = split(self.doubtful, lambda what: what in other_step)
         return TrainStep(merged([self.step, recurring]), doubtful, self.phase, self.when)
 
 
@@ -148,8 +148,8 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
             return _shares(Share(whole, "train", False))
         return _evaluation(interval, pending, ending, idle, known)
     if interval.owed and interval.forward:
-        last, single = _split(merged([interval.own, pending]), lambda what: known(what, "eval"))
-        ahead, single = _split(single, lambda what: what.loader is not None and known(what, "train"))
+        last, single = split(merged([interval.own, pending]), lambda what: known(what, "eval"))
+        ahead, single = split(single, lambda what: what.loader is not None and known(what, "train"))
         if ending != "run":
             interval.ahead, ahead = ahead, {}
         return [
@@ -158,8 +158,11 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
         ]
     if interval.kind == "free" and interval.backward:
         return _shares(Share(whole, "train", False))
+    if interval.kind == "start" and ending == "run":
+        rest = merged([interval.fetched, *interval.rounds, interval.own, pending])
+        return _shares(Share(interval.lead, interval.prior, False), Share(rest, idle, False))
     last, after = (whole, {}) if interval.closing is None else (interval.closing, merged([interval.own, pending]))
-    recurring, single = _split(last, lambda what: interval.trailing and known(what, "train"))
+    recurring, single = split(last, lambda what: interval.trailing and known(what, "train"))
     rest = merged([single, after])
     return _shares(Share(recurring, "train", False), Share(rest, idle if ending == "run" else interval.prior, False))
 
@@ -202,14 +205,14 @@ def _training(
         own = merged([own, pending])
     else:
         middle = merged([*rounds, own])
-        recurring, after = _split(pending, lambda what: what in middle or known(what, "train"))
+        recurring, after = split(pending, lambda what: what in middle or known(what, "train"))
         own = merged([own, recurring])
     if ending == "step" and len(interval.rounds) > 1:
         # a loader was waited for, in vain: each of these was a step
         first, *rest = [merged(rounds[:2]), *rounds[2:-1], merged([rounds[-1], own])]
     else:
         first, rest = merged([*rounds, own]), []
-    recurring, doubtful = _split(lead, lambda what: what in first or known(what, "train"))
+    recurring, doubtful = split(lead, lambda what: what in first or known(what, "train"))
     steps = [TrainStep(merged([first, recurring]), doubtful, interval.prior)]
     steps += [TrainStep(part, {}, interval.prior) for part in rest]
     return [*steps, *_shares(Share(after, idle, False))]
@@ -222,21 +225,13 @@ def _evaluation(
     after: Pending = {}
     if ending != "goes on" and interval.later:
         # nobody said that the loop was over: its loader is endless, or was left alone before its end
-        pending, after = _split(pending, lambda what: what in own or known(what, "eval"))
+        pending, after = split(pending, lambda what: what in own or known(what, "eval"))
     own = merged([own, pending])
-    recurring, single = _split(interval.lead, lambda what: what in own or known(what, "eval"))
+    recurring, single = split(interval.lead, lambda what: what in own or known(what, "eval"))
     return [
         Share(merged([own, recurring]), "eval", True),
         *_shares(Share(single, interval.prior, False), Share(after, idle, False)),
     ]
-
-
-def _split(part: Pending, condition: Callable[[What], bool]) -> tuple[Pending, Pending]:
-    """What fulfils a condition, and the rest."""
-    if not part:
-        return {}, {}
-    chosen = {what: tally for what, tally in list(part.items()) if condition(what)}
-    return chosen, {what: tally for what, tally in list(part.items()) if what not in chosen}
 
 
 def _shares(*shares: Share) -> list[Share | TrainStep]:

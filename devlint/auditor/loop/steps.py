@@ -25,9 +25,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from devlint.auditor.history import What, merged
+from devlint.auditor.frames import NOWHERE
+from devlint.auditor.history import Pending, What, merged
 from devlint.auditor.ledger import Ledger, Samples, Share
 from devlint.auditor.loop.intervals import Ending, Interval, TrainStep, book, dated, divide
+from devlint.auditor.loop.passages import Passages
 from devlint.record import WARM_UP, Phase, Steps
 
 _PATIENCE = 2
@@ -96,6 +98,7 @@ class LoopSteps:
         self._boundaries: Counter[_Boundary] = Counter()
         self._seconds, self._waits = Samples(), Samples()
         self._held: TrainStep | None = None
+        self._passages = Passages(ledger, lambda what: self._known(what, "train"))
         self._gone: deque[int] = deque()
         self._lock = threading.Lock()
         self._interval = Interval("start", clock(), "setup", "lead")
@@ -133,7 +136,7 @@ class LoopSteps:
             self._fresh = True
             interval = self._interval
             interval.waited += seconds
-            interval.fetched = merged([interval.fetched, self.ledger.take()])
+            interval.fetched = merged([interval.fetched, self._take()])
 
     def exhausted(self, loader: int) -> None:
         """A loader that was asked has no further batch."""
@@ -157,8 +160,11 @@ class LoopSteps:
             finally:
                 self._lock.release()
 
-    def forward(self, recorded: bool = True) -> None:
-        """A module was called from outside any module; ``recorded`` says whether autograd recorded it."""
+    def forward(self, recorded: bool = True, place: int = NOWHERE) -> bool:
+        """A module is called from outside any module, at ``place``; ``recorded`` says whether autograd records it.
+
+        Returns whether the next call is worth knowing of, though nothing else happened before.
+        """
         with self._lock:
             self._say_farewell()
             self._interval.uses += self._fresh
@@ -166,12 +172,21 @@ class LoopSteps:
             if recorded:
                 self._interval.attached += 1
                 self._work()
-            else:
-                if not self._interval.detached:
-                    self._interval.close(self.ledger.take())
-                self._interval.detached += 1
-                if self._interval.stage == "tail" or self._interval.owed:
-                    self._work()
+                return False
+            alone = self._is_alone()
+            if alone:
+                self._passages.call(place, self._interval)
+            elif not self._interval.detached:
+                self._interval.close(self._take())
+            self._interval.detached += 1
+            if self._interval.owed:
+                self._work()
+            return alone
+
+    def _is_alone(self) -> bool:
+        """Whether no loader feeds what runs now: there is none, or its batch has made its step."""
+        interval = self._interval
+        return not interval.owed and (interval.kind != "loader" or interval.stage == "tail")
 
     def backward(self) -> None:
         """A backward begins that computes gradients of parameters."""
@@ -227,7 +242,8 @@ class LoopSteps:
     def describe(self) -> Steps:
         """What the loop was like so far; what is unfinished is counted as if the run ended now."""
         with self._reading():
-            found = divide(self._interval, self.ledger.pending, "run", "teardown", self._known)
+            interval, pending, _ = self._passages.as_if_ended(self._interval)
+            found = divide(interval, pending, "run", "teardown", self._known)
             training = sum(isinstance(item, TrainStep) for item in found)
             evaluating = sum(isinstance(item, Share) and item.step for item in found)
             boundaries: Counter[_Boundary] = Counter({"loader": training})
@@ -236,6 +252,7 @@ class LoopSteps:
             return Steps(
                 train=self.train + training,
                 eval=self.eval + evaluating,
+                inference=self._passages.by_function(),
                 optimizer_steps=dict(self.optimizer_steps),
                 boundary=boundaries.most_common(1)[0][0] if boundaries else "",
                 step_seconds=self._seconds.median() if timed else None,
@@ -322,7 +339,11 @@ class LoopSteps:
     # parts and ends
 
     def _cut(self) -> None:
-        self._interval.cut(self.ledger.take())
+        self._interval.cut(self._take())
+
+    def _take(self) -> Pending:
+        """What was pending; a passage that it ends is settled."""
+        return self._passages.take(self._interval)
 
     def _work(self) -> None:
         """Forward or backward: what was pending came before, and what comes next is in the middle of the step."""
@@ -342,7 +363,7 @@ class LoopSteps:
         interval = self._interval
         # without what came after the last optimizer's step, if that is cut off
         end = interval.stepped if ending == "changes" and interval.stepped is not None else self._clock()
-        found = dated(divide(interval, self.ledger.take(), ending, "between", self._known), interval, end)
+        found = dated(divide(interval, self._take(), ending, "between", self._known), interval, end)
         trained = [item for item in found if isinstance(item, TrainStep)]
         training, evaluating = len(trained), sum(isinstance(item, Share) and item.step for item in found)
         if training:
@@ -369,12 +390,12 @@ class LoopSteps:
     def _rest(self) -> list[Share]:
         """What the ledger does not hold yet, as if the run ended now."""
         with self._reading():
-            interval = self._interval
+            interval, pending, passes = self._passages.as_if_ended(self._interval)
             stepped = interval.trained and interval.kind in ("loader", "after")
-            idle: Phase = "teardown" if self.train or self.eval or stepped else "setup"
-            found = divide(interval, self.ledger.pending, "run", idle, self._known)
+            began = self.train or self.eval or self._passages.made or passes or stepped
+            found = divide(interval, pending, "run", "teardown" if began else "setup", self._known)
             shares, held = book(dated(found, interval, self._clock()), self._held)
-            return [*shares, *(held.settled({}) if held is not None else ())]
+            return [*passes, *shares, *(held.settled({}) if held is not None else ())]
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:

@@ -57,7 +57,9 @@ class ForwardCheck(Listener):
         self._session = session
         self._local = _Local()
         self._handles: list[Any] = []
-        self._state: Literal["watching", "armed", "resting"] = "resting"
+        self._state: Literal["watching", "armed", "calling", "resting"] = "resting"
+        self._called: nn.Module | None = None
+        """The module that is being called, while it is told."""
         self._calls: dict[int, int] = {}
         self._outermost: dict[int, int] = {}
         self._quiet = 0
@@ -146,11 +148,28 @@ class ForwardCheck(Listener):
         ]
 
     def on_forward_due(self) -> None:
-        """See the next call of a module, and no further one."""
+        """See the next call of a module, and no further one; told of a call, the one after that has returned."""
+        if self._called is not None:
+            self._follow(self._called)
         if self._state != "resting" or not self._session.alive:
             return
         self._state = "armed"
         self._handles = [hooks.register_module_forward_pre_hook(self._first)]
+
+    def _follow(self, module: nn.Module) -> None:
+        """See the next call after this one.
+
+        A hook of the module itself, while it runs: one of all modules would be asked of each that is called inside, and
+        torch.compile would compile them for it.
+        """
+        if isinstance(module, torch.jit.ScriptModule):
+            return
+
+        def returned(*_: object) -> None:
+            handle.remove()
+            self._session.guarded(self.on_forward_due)
+
+        handle = module.register_forward_hook(returned, always_call=True)
 
     def _rest(self) -> None:
         while self._handles:
@@ -172,7 +191,11 @@ class ForwardCheck(Listener):
         if _in_backward():
             return
         self._rest()
-        emit(self._session.signals.forward)
+        self._state, self._called = "calling", module
+        try:
+            emit(self._session.signals.forward)
+        finally:
+            self._state, self._called = "resting", None
         if id(module) not in self._outermost and id(module) not in self._calls:
             self._watch()
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
@@ -221,6 +244,7 @@ class ForwardCheck(Listener):
         # what was compiled with the hooks in place would be compiled again without them
         if self._quiet >= _SETTLED and _compiled() == self._compiled:
             self._rest()
+            self.on_forward_due()  # without autograd, the next call may follow at once
 
     def _compare(self, module: nn.Module, root: nn.Module, inputs: object) -> None:
         """A layer of torch that took an input from another device, and whose kernel did not refuse.

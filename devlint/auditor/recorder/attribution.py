@@ -27,6 +27,11 @@ class Origin(NamedTuple):
     backward: bool = False
 
 
+def is_detached(origin: Origin) -> bool:
+    """Whether what happens there now is not recorded by autograd, and is no work of autograd's own."""
+    return not origin.backward and not torch.is_grad_enabled()
+
+
 class Attribution(Listener):
     """Finds the origin of an event in the calling thread.
 

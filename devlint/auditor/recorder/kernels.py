@@ -20,7 +20,7 @@ import torch
 
 from devlint.auditor.history import Tally, What
 from devlint.auditor.introspection.tensors import describe
-from devlint.auditor.recorder.attribution import Attribution, Origin
+from devlint.auditor.recorder.attribution import Attribution, Origin, is_detached
 from devlint.auditor.recorder.backends import Kernel, NoBackendError, Originals, Overrides, find_key
 from devlint.auditor.recorder.repeats import Repeats
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
@@ -207,6 +207,7 @@ class Kernels(Listener):
             non_blocking=bool(non_blocking),
             temporary=outer is not None,
             loader=session.signals.loader_of(whole) if start == HOST else None,
+            detached=is_detached(origin),
         )
         tally = self._add(what, whole, host.numel() * host.element_size(), seconds)
         if start == HOST and self._repeats.is_repeat(whole, end, origin.place):
@@ -221,16 +222,18 @@ class Kernels(Listener):
     def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
         """Counts an operator that waits for its result; a read besides copies one element."""
         # what is counted is the same again and again, and making it takes longer than finding it
-        known: dict[tuple[Origin, torch.device], What] = {}
+        known: dict[tuple[Origin, torch.device, bool], What] = {}
         add, waits = self._add, self._waits
 
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
-            key = origin, tensor.device
+            key = origin, tensor.device, is_detached(origin)
             what = known.get(key)
             if what is None:
                 source = str(tensor.device)
-                what = What(kind, name, origin.place, source, target, backward=origin.backward, blocking=True)
+                what = What(
+                    kind, name, origin.place, source, target, backward=origin.backward, blocking=True, detached=key[2]
+                )
                 known[key] = what
             add(what, tensor, tensor.element_size() if target else 0, seconds)
             waits.waited()
@@ -240,7 +243,8 @@ class Kernels(Listener):
     def _pin(self, original: Kernel) -> Kernel:
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
-            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.signals.loader_of(tensor))
+            loader, detached = self._session.signals.loader_of(tensor), is_detached(origin)
+            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=loader, detached=detached)
             self._add(what, tensor, tensor.numel() * tensor.element_size(), seconds)
 
         return self._counted(original, count)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 
 from devlint.auditor.history import What
-from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.attribution import Attribution, is_detached
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Listener, Session
 
@@ -96,7 +96,9 @@ class SyncWarnings(Listener):
         """The calling thread has waited for a device, or done something that costs by itself."""
         try:
             origin = self._attribution.origin()
-            what = What(kind, name, origin.place, backward=origin.backward, blocking=True if kind == "sync" else None)
+            blocking = True if kind == "sync" else None
+            detached = is_detached(origin)
+            what = What(kind, name, origin.place, backward=origin.backward, blocking=blocking, detached=detached)
             self._session.ledger.add(what, 0, seconds).threads.add(self._attribution.thread())
             self._waits.waited()
         except Exception as error:

@@ -225,6 +225,8 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         optimizers = [f"{count:,} of {name}" for name, count in processes[0].steps.optimizer_steps.items()]
         parts.append(f"{trained} training" + (f" ({listed(optimizers, 4)})" if optimizers else ""))
     parts += [f"{evaluated:,} evaluation"] if evaluated else []
+    if passes := processes[0].steps.inference:
+        parts.append(f"{plural(sum(passes.values()), 'forward pass', 'forward passes')} in {_functions(list(passes))}")
     boundary = processes[0].steps.boundary
     parts = parts or ["no step of a training loop was seen"]
     yield "steps", ", ".join(parts) + (f"; {_BOUNDARIES[boundary]}" if boundary else "")
@@ -235,6 +237,11 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
             part, waited, worst = found
             text += f", {'at worst ' if worst else ''}{waited} of it ({part}) waiting for the loader"
         yield "step", text
+
+
+def _functions(names: list[str]) -> str:
+    named = [f"{name}()" for name in names if name and not name.startswith("<")]
+    return listed(named, 3) if named else "a loop of inference"
 
 
 def _sampled(record: Record, _code: Code) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from devlint.report.wording import between, duration, number, plural, size
 TITLES = {
     "train": "Training",
     "eval": "Evaluation",
+    "inference": "Inference",
     "setup": "Set-up",
     "between": "Between loops",
     "teardown": "Tear-down",
@@ -106,6 +107,8 @@ def heading(table: Table) -> tuple[str, str]:
     title = f"{TITLES[table.phase]} of {table.who}" if table.who else TITLES[table.phase]
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
+    if table.phase == "inference":
+        return title, f"per forward pass{each}: the mean of {plural(most, 'pass', 'passes')}"
     if not table.per_step:
         return title, f"in total{each}"
     if table.phase == "train" and late > 0:

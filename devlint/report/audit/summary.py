@@ -11,6 +11,7 @@ from devlint.report.audit.table import Group, Row, Table, summed, table
 from devlint.report.wording import between, duration, listed, number, share, size
 
 _WHERE = {"H2D": "to the device", "D2H": "from the device", "D2D": "between devices"}
+_STEPS: dict[Phase, str] = {"train": "training step", "eval": "evaluation step", "inference": "forward pass"}
 _LONGEST = 60
 """A longer line of code is left to the table."""
 
@@ -18,13 +19,13 @@ _LONGEST = 60
 def in_short(record: Record, code: Code) -> str:
     """The sentence; empty where no loop was seen."""
     processes = trainers(record)
-    phase: Phase = "train" if any(each.steps.train for each in processes) else "eval"
-    if not any((each.steps.train, each.steps.eval)[phase == "eval"] for each in processes):
+    phase = next((phase for phase in _STEPS if any(each.steps.of(phase) for each in processes)), None)
+    if phase is None:
         return ""
     found = table(processes, phase)
     first, *more = list(_figures(found)) or [""]
     told = listed([first, *(text.replace("the device", "it") for text in more)])
-    each_step = f"each {'training' if phase == 'train' else 'evaluation'} step"
+    each_step = f"each {_STEPS[phase]}"
     if not first:
         return f"{each_step} keeps to the device: no copies, and no waits for it"
     return f"{each_step}: {told}{_cost(processes, found)}{_dearest(found, code)}"

@@ -16,7 +16,7 @@ _LATENCY = 10e-6
 """Where no time was measured, lines are sorted as if a copy took so long and moved so many bytes in a second: about
 what a PCIe 4.0 slot gives.  No such time is ever shown."""
 
-_PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
+_PHASES: tuple[Phase, ...] = ("train", "eval", "inference", "setup", "between", "teardown")
 """In the order in which they are shown."""
 STAGED = "staged"
 """A copy that was to be asynchronous, out of pageable memory: the driver first copies that to a buffer of its own, for
@@ -144,7 +144,7 @@ def tables(record: Record) -> list[Table]:
 
 def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
     """Sum up one phase of several processes; ``who`` they are, if that has to be said."""
-    steps = [{"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0) for process in processes]
+    steps = [process.steps.of(phase) for process in processes]
     # Processes with a device each do the same, each with its own.
     several = any(len(set(_devices(process))) > 1 for process in processes)
     lines: dict[Line, Group] = {}

@@ -78,7 +78,11 @@ class DataParallel(Rule):
         name = site.wrapper if "\n" in name else name
         fallback = any(wrapper.endswith(_DISTRIBUTED) for wrapper in site.beside)
         message = f"`{name}` drives all GPUs from one process and copies the module to each in every forward pass"
-        if site.ids == 1:
+        alone = site.devices == 1 and site.ids is None
+        if alone:
+            # a run claims what it has seen: there was nothing to copy the module to
+            message = f"`{name}` had one device in this run, and only adds work to every forward pass there"
+        elif site.ids == 1:
             message = f"`{name}` with one device id parallelizes nothing: it only adds work to every forward pass"
         # a function that says in its signature that it returns one leaves the choice to its caller
         returns = getattr(function_at(self.source, site.node), "returns", None)
@@ -86,7 +90,7 @@ class DataParallel(Rule):
         infers = site.measured is None and bool(re.search(_INFERS, self.source.text))
         infers = infers and not re.search(_TRAINS, self.source.text)
         optional = site.measured is None and site.ids != 1 and _is_optional(self.source, site.node)
-        mild = fallback or offered or optional or infers or edits.in_test(self.source, site.scope)
+        mild = alone or fallback or offered or optional or infers or edits.in_test(self.source, site.scope)
         yield Report(
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",

@@ -183,6 +183,7 @@ def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, s
         device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
         group=False if any(word in errors for word in _NO_GROUP) else None,
         fixed=Step(location.node, sharing) if sharing else None,
+        devices=common(len(process.environment.devices) for process in record.processes),
         measured=Measurement(0, ranks=ranks(record.processes)),
     )
 
