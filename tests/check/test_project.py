@@ -140,6 +140,23 @@ def test_what_cannot_be_told_is_unknown(tree, files: dict[str, str]) -> None:
     assert [finding for finding in found() if finding.code != "DVL900"] == []
 
 
+def test_what_is_not_followed_may_put_a_module_where_it_is_told(tree) -> None:
+    told = """\
+import torch
+from helpers import {helper}
+
+
+def use(x: torch.Tensor, device):
+    model = torch.nn.Linear(3, 3)
+    {helper}(model, device)
+    return model(x.to(device))
+"""
+    long = "def send(model, device):\n" + "    print(device)\n" * 90 + "    model.to(device)\n"
+    tree({"helpers.py": long + "def look(model, device):\n    return device\n"})
+    tree({"sent.py": told.format(helper="send"), "seen.py": told.format(helper="look")})
+    assert [finding.filename for finding in found()] == ["seen.py"]
+
+
 def test_without_a_project_nothing_is_known_of_imports(tree) -> None:
     tree({"helpers.py": HELPERS})
     assert check_source(use("from helpers import mask"), "a.py", MISMATCHES) == []

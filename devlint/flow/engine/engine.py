@@ -43,7 +43,7 @@ from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
-from devlint.flow.transfer import defaults
+from devlint.flow.transfer import defaults, havoc
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
@@ -353,6 +353,7 @@ class Engine(Interpreter):
         self.component(CallContexts).called(frame, info)
         if self.refuses(frame, info):
             self.component(Escapes).into(call.values(), info)
+            havoc.handed(frame, call, function.bound)
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)

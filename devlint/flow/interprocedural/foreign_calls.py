@@ -19,6 +19,7 @@ from devlint.flow.domain.values import Sequence, Unknown, Value
 from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.libraries import unknown
 from devlint.flow.syntax import nodes
+from devlint.flow.transfer import havoc
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
@@ -36,8 +37,11 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     info = function.info
     here.component(DeviceQueue).unseen(frame, call.node)
     idle = call.node in frame.discarded and not any(isinstance(value, _TOUCHED) for value in call.values())
-    if idle or not there.is_worth(info) or there.refuses(frame, info):
+    unread = there.refuses(frame, info)
+    if idle or unread or not there.is_worth(info):
         here.component(Escapes).data(call.values())
+        if unread:
+            havoc.handed(frame, call)
         path = f".{info.name}"
         return (MODELS.model(path) or unknown.result)(frame, call, path)
     for value in call.values():

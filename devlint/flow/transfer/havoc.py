@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 
 from devlint import device
 from devlint.device import Device
@@ -12,8 +13,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, attributes
 from devlint.flow.domain.objects import Instance, Module
-from devlint.flow.domain.tensors import Batches, Tensor, names_device
-from devlint.flow.domain.values import Opaque, Unknown, Value
+from devlint.flow.domain.tensors import Batches, Tensor, placement
+from devlint.flow.domain.values import Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.program.def_use import called
 from devlint.flow.program.mutations import places
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
@@ -62,27 +63,44 @@ def _gives(info: FunctionInfo, depth: int = 0) -> bool:
     return False
 
 
-def handed(frame: Frame, call: Call) -> None:
-    """A call of what cannot be seen: a module may come back from it elsewhere, if anything speaks of a place."""
+def handed(frame: Frame, call: Call, receiver: Value | None = None) -> None:
+    """A call of what is not read: if anything speaks of a place, the modules that it gets may be elsewhere afterwards.
+
+    It gets what it is called on, too, and what objects and lists hold.
+    """
     spoken = names.dotted(call.node.func).rpartition(".")[2].lower()
-    if _PLACING.search(spoken) or "device" in call.keywords or any(names_device(value) for value in call.values()):
-        _lose(frame, call)
+    if _PLACING.search(spoken) or "device" in call.keywords or any(placement(value) for value in call.values()):
+        _lose(frame, (*call.values(), *filter(None, (receiver,))))
 
 
 def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None:
     """Modules go into an object of a class of the project, which may be a module and then takes them along."""
     if places(method for known in info.linearization() for method in known.methods.values()):
-        _lose(frame, call)
+        _lose(frame, call.values())
     elif made is not None:
         inner = tuple(value for value in call.values() if isinstance(value, Module))
         CHILDREN.put(frame.state.heap, made.oid, inner)
 
 
-def _lose(frame: Frame, call: Call) -> None:
-    for value in call.values():
+def _lose(frame: Frame, values: Iterable[Value]) -> None:
+    for module in _modules(frame, values):
         # what has been put somewhere is probably meant to be there
-        if isinstance(value, Module) and frame.place_of(value).implied:
-            frame.put(value, device.UNKNOWN, None)
+        if frame.place_of(module).implied:
+            frame.put(module, device.UNKNOWN, None)
+
+
+def _modules(frame: Frame, values: Iterable[Value], depth: int = 0) -> Iterator[Module]:
+    """The modules among some values, and in the objects and containers among them."""
+    for value in map(frame.state.content, values):
+        held: Iterable[object] = ()
+        if isinstance(value, Module):
+            yield value
+        elif isinstance(value, Instance):
+            held = [part for _, part in attributes(frame.state.heap, value.oid)]
+        elif isinstance(value, (Sequence, Mapping)):
+            held = value.parts()
+        if held and depth < _DEEPEST:
+            yield from _modules(frame, [part for part in held if isinstance(part, Value)], depth + 1)
 
 
 def exchange(frame: Frame, node: ast.expr, base: Value, value: Value) -> None:

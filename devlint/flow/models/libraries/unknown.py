@@ -120,7 +120,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     havoc.grown(frame, call)
-    havoc.handed(frame, call)
+    havoc.handed(frame, call, receiver)
     result = placement.derive(frame, call, receiver)
     if (
         isinstance(result, Unknown)

@@ -48,6 +48,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         api_use.devices(frame, call)
     if name not in modules.ONLY_LOOK:
         CHANGED.put(frame.state.heap, module.oid, True)
+        havoc.handed(frame, call)
     frame.component(Escapes).everything(call.values())
     frame.component(DeviceQueue).unseen(frame, call.node)
     # a part of the module works where the module is, and what goes in
