@@ -115,7 +115,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(value, Opaque) and value.managed:
         value = replace(value, text=names.dotted(target) or target.attr)
     if isinstance(value, Const):
-        value = named_device(frame, target.attr, value, node)
+        value = _held_as(base, named_device(frame, target.attr, value, node))
     value = _called(value, names.dotted(target))
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
     if isinstance(base, Module) and isinstance(value, Tensor) and value.grad == "parameter":
@@ -141,6 +141,11 @@ def _through_setter(base: Value, name: str, value: Value) -> Value:
     method = base.cls.method(name) if isinstance(base, (Module, Instance)) and base.cls is not None else None
     known = method is None or not any(one.endswith(".setter") for one in method.decorators)
     return value if known else UNKNOWN
+
+
+def _held_as(base: Value, value: Value) -> Value:
+    """A string that is given to an object: a property of a class that is not known may make a device of it."""
+    return replace(value, form="") if isinstance(value, DeviceValue) and isinstance(base, Opaque) else value
 
 
 def _as_part(target: ast.Attribute, base: Value, value: Value) -> Value:

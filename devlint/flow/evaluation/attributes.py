@@ -187,10 +187,10 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
             origin = "tensor" if base.hint == "tensor" else ""
             return DeviceValue(device.symbol(base.key, base.text, role), node, form=origin)
         name, body = names.dotted(node.value), frame.interpreter.tree if frame.info is None else frame.info.node
-        shown = frame.inlined and frame.info is not None and type_hints.hints(frame.info).get(name) == "tensor"
-        if shown or not type_hints.is_chosen_by(name, body):
+        shown = frame.info is not None and type_hints.hints(frame.info).get(name) == "tensor"
+        if (shown and frame.inlined) or not type_hints.is_chosen_by(name, body):
             # it follows a tensor, of which nobody says that somebody has chosen a device for it
-            return DeviceValue(device.UNKNOWN, node, form="tensor")
+            return DeviceValue(device.UNKNOWN, node, form="tensor" if shown or base.near.known else "")
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
     if base.hint == "tensor":
         if attr in _PYTHON_ATTRIBUTES:

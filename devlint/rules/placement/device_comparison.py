@@ -22,6 +22,9 @@ _REASONS = {
     "index": "the device of a tensor has an index, as in `cuda:0`, and {other} has none",
 }
 
+_TO_HOST = frozenset("cpu detach detach_ numpy".split())
+"""Methods that bring a tensor to the host, or leave alone one that is there."""
+
 
 class DeviceComparisonAlwaysFalse(Rule):
     """A `torch.device` never equals a string, and `cuda:0` never equals `cuda`.
@@ -47,10 +50,11 @@ class DeviceComparisonAlwaysFalse(Rule):
     ```
 
     ## When it stays silent
-    - The device is not proven to be a `torch.device`: `args.device == "cuda"` compares strings.
+    - The device is not proven to be a `torch.device`: `args.device == "cuda"` compares strings, and so does an object
+      of which nothing shows that it is a tensor.
     - Nothing hangs on the outcome: it is for those who select the rule where all that is done under `device != "cpu"`
-      does nothing without an accelerator, such as `torch.cuda.manual_seed(...)` and `torch.cuda.empty_cache()`, or is a
-      move of what is compared; and where both sides of `device == "cuda"` only seed.
+      does nothing without an accelerator, such as `torch.cuda.manual_seed(...)` and `torch.cuda.empty_cache()`, is a
+      move of what is compared, or copies it to the host; and where both sides of `device == "cuda"` only seed.
     - `x.device.type == "cuda"`, `str(x.device) == "cuda:0"`, `x.device == torch.device("cpu")`,
       `x.device == torch.device("cuda:0")`, and the devices of two tensors.
 
@@ -145,11 +149,20 @@ def _is_harmless(statement: ast.stmt, subject: ast.expr) -> bool:
     """Whether a statement does nothing without an accelerator, or moves what is compared to where it may be."""
     if isinstance(statement, ast.Assign):
         target = names.dotted(statement.targets[0])
+        if target and f"{target}.device" == names.dotted(subject) and _is_copied(statement.value, target):
+            return True
         moved = isinstance(statement.value, ast.Call) and names.called(statement.value) == f"{target}.to"
         return target.startswith(CUDNN_SETTINGS) or (moved and _is_compared(statement.value, subject))
     if not isinstance(statement, ast.Expr):
         return isinstance(statement, ast.Pass)
     return names.called(statement.value) in SEEDS | {FLUSH} or _is_compared(statement.value, subject)
+
+
+def _is_copied(node: ast.expr, name: str) -> bool:
+    """Whether something is a tensor on the host, or its array, of what has a name."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TO_HOST:
+        node = node.func.value
+    return names.is_name(node, name)
 
 
 def _is_compared(call: ast.expr, subject: ast.expr) -> bool:
