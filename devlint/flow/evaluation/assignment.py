@@ -107,6 +107,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
     if key is None:
+        havoc.refilled(frame, target, base, value)
         havoc.exchange(frame, target.value, base, _as_part(target, base, value))
         return
     if isinstance(value, Unknown):

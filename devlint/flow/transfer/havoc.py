@@ -121,6 +121,16 @@ def exchange(frame: Frame, node: ast.expr, base: Value, value: Value) -> None:
             CHANGED.put(frame.state.heap, whole.oid, True)
 
 
+def refilled(frame: Frame, target: ast.Attribute, base: Value, value: Value) -> None:
+    """``p.data = ...``: ``p`` may be each parameter of a module in turn, so that all are where their new data are."""
+    if target.attr != "data" or not isinstance(target.value, ast.Name) or not isinstance(base, Tensor):
+        return
+    if base.buffer and not (isinstance(value, Tensor) and value.device.same(base.device) is True):
+        heap = frame.state.heap
+        parts = {key: held for key, held in heap.items() if isinstance(held, Tensor) and held.buffer}
+        heap.update({key: held.placed(device.UNKNOWN, ()) for key, held in parts.items()})
+
+
 def move(frame: Frame, place: Device) -> None:
     """A module leaves ``place``: its parameters go with it, under whatever name they are known."""
     env = frame.state.env
