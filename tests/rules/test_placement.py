@@ -199,23 +199,19 @@ def test_two_accelerators() -> None:
     ],
 )
 def test_the_device_expression_can_be_used_in_the_function(other: Operand, expected: str) -> None:
-    assert beside(other, PLAIN) == expected
+    scope = Scope(devices=("device",) if expected == "device" else ())
+    assert beside(other, source("x.shape, batch['image'].shape"), operation(other, scope=scope)) == expected
 
 
 def test_a_device_at_hand_goes_before_the_modules_own() -> None:
-    assert beside(operand("scores", PLACE), Scope(devices=("self.device",))) == "self.device"
+    scores, scope = operand("scores", PLACE), Scope(devices=("self.rank", "self.device"))
+    assert beside(scores, source(""), operation(scores, scope=scope)) == "self.device"
 
 
 @pytest.mark.parametrize(
-    ("annotation", "told"),
-    [
-        ("torch.Tensor", "move it there: `.to(inputs.device)`"),
-        ("Data", "move it there: `.to(inputs.device)`"),
-        ("Sequence[Union[list, torch.Tensor]]", "create it on the module's device, which is that of an input"),
-        ("Optional[typing.Dict[str, Any]]", "create it on the module's device, which is that of an input"),
-    ],
+    "annotation", ["Data", "Sequence[Union[list, torch.Tensor]]", "Optional[typing.Dict[str, Any]]"]
 )
-def test_what_is_said_to_hold_others_has_no_device(annotation: str, told: str) -> None:
+def test_what_is_said_to_hold_others_has_no_device(annotation: str) -> None:
     text = (
         "import torch\nfrom torch import nn\n\nclass Sum(nn.Module):\n    def __init__(self, width):\n"
         "        super().__init__()\n        self.weight = nn.Parameter(torch.ones(width))\n\n"
@@ -224,7 +220,28 @@ def test_what_is_said_to_hold_others_has_no_device(annotation: str, told: str) -
         "            total = weight * torch.FloatTensor(values)\n        return total\n"
     )
     (finding,) = (finding for finding in check_source(text) if finding.code == "DVL103")
+    assert finding.help == "move it there: `.to(weight.device)`"
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("count = len(inputs)", "create it on the module's device"),
+        ("for i, one in enumerate(inputs): print(one)", "create it on the module's device"),
+        ("outputs = self.head(inputs)", "create it there: `torch.ones(..., device=inputs.device)`"),
+        ("count = len(inputs) + inputs.shape[0]", "create it there: `torch.ones(..., device=inputs.device)`"),
+        ("outputs = inputs[:, 0]", "create it there: `torch.ones(..., device=inputs.device)`"),
+    ],
+)
+def test_a_device_is_named_of_what_is_shown_to_be_a_tensor(before: str, told: str) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nclass Sum(nn.Module):\n    def __init__(self, width):\n"
+        "        super().__init__()\n        self.rank = width or 3\n        self.head = nn.Linear(width, 8)\n\n"
+        f"    def forward(self, inputs):\n        {before}\n        return self.head(torch.ones(8))\n"
+    )
+    (finding,) = (finding for finding in check_source(text) if finding.code == "DVL103")
     assert str(finding.help).startswith(told)
+    assert finding.fix is None or "inputs.device" in finding.fix.message
 
 
 def test_factories_that_take_a_device() -> None:
@@ -303,7 +320,7 @@ def test_a_module_left_behind_is_to_be_moved() -> None:
     ],
 )
 def test_forward_factory_adds_a_device_where_the_call_takes_one(creation: str, fixed: str | None, advice: str) -> None:
-    file = source(f"x = y\n{creation}")
+    file = source(f"x = y.view(-1)\n{creation}\nx.shape")
     node = file.tree.body[1].value  # type: ignore[attr-defined]  # an expression statement
     stray = operand("mask", IMPLIED_CPU, factory=creation.partition("(")[0], factory_node=node)
     (report,) = ForwardFactoryWithoutDevice(file).judge(operation(stray, operand("x", INPUT), scope=METHOD))

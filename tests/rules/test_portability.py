@@ -154,7 +154,7 @@ def test_a_device_is_not_taken_from_the_value_that_moves() -> None:
     ],
 )
 def test_a_part_of_a_tensor_is_not_moved_to_where_the_tensor_is(text: str, devices: tuple[str, ...], told: str) -> None:
-    source = source_of(f"{text}\n")
+    source = source_of(f"{text}\nother.shape, embedding.shape, mask.shape\n")
     cuda_literals = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == "cuda"]
     node = cuda_literals[0] if cuda_literals else call_in(source, "cuda")
     assert device_candidates.device_instead_of_cuda(source, node, Scope(devices=devices)) == told
@@ -162,7 +162,7 @@ def test_a_part_of_a_tensor_is_not_moved_to_where_the_tensor_is(text: str, devic
 
 @pytest.mark.parametrize("name", ["rank", "global_rank", "gpu_id", "device_ids", "device_id", "args.local_rank"])
 def test_a_number_is_no_device_to_name(name: str) -> None:
-    source = source_of("")
+    source = source_of("print(args.device)")
     assert not device_candidates.device_at_hand(source, source.tree, Scope(devices=(name,)))
     for good in ("device", "args.device", "self._device", "DEVICE", "dev", "cuda_device", "device1"):
         assert device_candidates.device_at_hand(source, source.tree, Scope(devices=(name, good))) == good
@@ -229,12 +229,12 @@ def test_literal_is_explained_by_its_role(code: str, role: str, said: str) -> No
 
 @pytest.mark.parametrize("role", [".to", "device", "map_location"])
 def test_literal_gives_way_to_the_device_at_hand(role: str) -> None:
-    source = source_of("x = f('cuda')  # 'cuda'\n")
+    source = source_of("x = f('cuda')  # 'cuda'\nprint(args.device)\n")
     site = Literal(call_in(source).args[0], Scope(devices=("args.device", "device")), "cuda", role)
     report = judged(HardcodedCudaDevice, source, site)
     assert report.fix is not None
     assert report.fix.applicability is Applicability.UNSAFE
-    assert fixed(source, report.fix) == "x = f(args.device)  # 'cuda'\n"
+    assert fixed(source, report.fix) == "x = f(args.device)  # 'cuda'\nprint(args.device)\n"
 
 
 @pytest.mark.parametrize(

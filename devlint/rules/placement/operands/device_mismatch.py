@@ -9,6 +9,7 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at, targets_of, way_to
 from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
@@ -97,7 +98,7 @@ class DeviceMismatch(Rule):
         found = meetings(site)
         if isinstance(site, Hint):
             if site.kind in _TOLD:
-                yield from (_hint(meeting, site) for meeting in found)
+                yield from (_hint(self.source, meeting, site) for meeting in found)
             return
         if isinstance(site, Operation) and site.kind is OperationKind.BROUGHT:
             samples = on_samples(self.source, site.scope)
@@ -108,8 +109,8 @@ class DeviceMismatch(Rule):
             stray, other = meeting.stray, meeting.other
             maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
             place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
-            target = beside(other, site.scope) if site.measured is None and len(found) == len(mismatches) else ""
-            help_ = _help(meeting, site)
+            target = beside(other, self.source, site) if site.measured is None and len(found) == len(mismatches) else ""
+            help_ = _help(self.source, meeting, site)
             if _decides(self.source, site.node):
                 target, help_ = "", "compare them as a whole, both on one device: `torch.equal(...)`"
             yield Report(
@@ -142,11 +143,11 @@ def _brought(meeting: Meeting, site: Operation, samples: bool) -> Report:
     )
 
 
-def _hint(meeting: Meeting, site: Hint) -> Report:
+def _hint(source: Source, meeting: Meeting, site: Hint) -> Report:
     """Of two parts each branch moves one; or, for those who ask, what is moved elsewhere is not moved here."""
     stray, other = meeting.stray, meeting.other
     left, gone, steps = shown(stray.text), shown(other.text), meeting.steps
-    target = beside(other, site.scope) or "device"
+    target = beside(other, source, site) or "device"
     if site.kind is HintKind.PARTED:
         message = f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
         message += "used together, they are on different devices"
@@ -199,11 +200,11 @@ def _label(site: Forward | Operation) -> str:
     return f"`{site.operator}` needs its {site.kind.value} on the same device"
 
 
-def _help(meeting: Meeting, site: Forward | Operation) -> str:
-    stray, target = meeting.stray, beside(meeting.other, site.scope)
+def _help(source: Source, meeting: Meeting, site: Forward | Operation) -> str:
+    stray, target = meeting.stray, beside(meeting.other, source, site)
     if site.measured is not None:
         # an audit knows which device it was, the code should not name it
-        target = site.scope.devices[0] if site.scope.devices else ""
+        target = device_at_hand(source, site.node, site.scope)
     if not target or (site.measured is not None and stray.role == MODULE):
         return f"put {shown(stray.text)} on the device of {shown(meeting.other.text)} first"
     if stray.role == GENERATOR:

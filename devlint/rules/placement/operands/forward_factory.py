@@ -23,12 +23,14 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.device_owners import has_device
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, mere, takes_device
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
 _WORDS = {
@@ -132,7 +134,8 @@ class ForwardFactoryWithoutDevice(Rule):
     else that the tensor meets has to be there too. What it was computed with on the way is told the device in the same
     fix. There is no fix for constructors without `device=` (`torch.FloatTensor`, `from_numpy`), nor for
     what a distribution of numbers draws, nor where `generator=` ties the call to the CPU, and none if that is so for
-    anything that would have to come along.
+    anything that would have to come along. The device of an argument is named only if the code shows that to be a
+    tensor: by its annotation, its attributes, or what it is given to.
 
     ## References
     - [CUDA semantics: device-agnostic code](https://docs.pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code)
@@ -157,12 +160,11 @@ class ForwardFactoryWithoutDevice(Rule):
             happens, verb, raises = _words(meeting, site)
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
-            target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
-            if target and _is_list(around(self.source, site.node), target.removesuffix(".device")):
+            target = (_caller(self.source, site) or beside(meeting.other, self.source, site)) if here else ""
+            if here and not target and isinstance(meeting.other.node, ast.Name):
                 # of what is taken from a list, only the part has a device
-                target = f"{meeting.other.node.id}.device" if isinstance(meeting.other.node, ast.Name) else ""
-                whole = target.removesuffix(".device")
-                target = "" if _is_list(around(self.source, site.node), whole) else target
+                part = meeting.other.node.id
+                target = f"{part}.device" if has_device(self.source, site.node, part) else ""
             listed = isinstance(meeting.other.node, ast.Name) and _is_appended_to(
                 around(self.source, site.node), meeting.other.node.id
             )
@@ -308,13 +310,6 @@ def _assigns(branch: ast.If, name: str) -> bool:
     return any(name not in {part.id for part in walk(one.value) if isinstance(part, ast.Name)} for one in given)
 
 
-def _is_list(function: ast.AST, name: str) -> bool:
-    """Whether a function uses a name as that of a list: it takes the last of it, or appends to it."""
-    items = (node for node in walk(function) if isinstance(node, ast.Subscript) and ast.unparse(node.value) == name)
-    last = (isinstance(node.slice, ast.UnaryOp) and isinstance(node.slice.op, ast.USub) for node in items)
-    return any(last) or _is_appended_to(function, name)
-
-
 def _is_appended_to(function: ast.AST, name: str) -> bool:
     """Whether a function appends to what has a name, which a tensor does not let anybody."""
     calls = (node for node in walk(function) if isinstance(node, ast.Call) and method_of(node) == "append")
@@ -366,13 +361,13 @@ def _party(operand: Operand) -> str:
     return f"{shown(operand.text)}, which is on {operand.device}"
 
 
-def _caller(site: Forward | Operation | Hint) -> str:
+def _caller(source: Source, site: Forward | Operation | Hint) -> str:
     """The device of an argument that takes part; empty where none does."""
     if isinstance(site, Hint):
         operands: tuple[Operand, ...] = (site.stray, site.beside)
     else:
         operands = site.inputs if isinstance(site, Forward) else site.operands
-    return next((beside(operand, site.scope) for operand in operands if operand.device.role is Role.INPUT), "")
+    return next((beside(operand, source, site) for operand in operands if operand.device.role is Role.INPUT), "")
 
 
 def _advice(meeting: Meeting, target: str, in_list: bool = False) -> str:

@@ -18,9 +18,12 @@ from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.syntax.names import of_self
 from devlint.immutable import immutable, replace
 from devlint.rules.code.blocks import keyword_of, receiver
+from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.code.device_owners import has_device
 from devlint.sites.base import Act, Operand, Scope, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
+from devlint.source.tree import Source
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""
@@ -94,15 +97,16 @@ def _hinted(site: Hint) -> list[Meeting]:
     return [Meeting(stray, other, Severity.INFO, creation)] if told else []
 
 
-def beside(operand: Operand, scope: Scope) -> str:
-    """An expression for the device of ``operand``, to be used in its function; empty where none is at hand."""
-    device = operand.device
+def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -> str:
+    """An expression for the device of ``operand``, to be used at a place; empty where none is surely at hand."""
+    device, scope = operand.device, site.scope
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
         # an argument, not the result of a call, which would be called once more
-        return f"{device.text}.device" if re.fullmatch(_PATH, device.text) else ""
+        shown = re.fullmatch(_PATH, device.text) and has_device(source, site.node, device.text)
+        return f"{device.text}.device" if shown else ""
     if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
-        if scope.devices:
-            return scope.devices[0]
+        if at_hand := device_at_hand(source, site.node, scope):
+            return at_hand
         # not `next(self.parameters())`: the replicas of DataParallel have no parameters
         held = _attribute_of_self(operand.node) if operand.role != MODULE else ""
         return f"{held}.device" if held else ""
@@ -113,8 +117,8 @@ def beside(operand: Operand, scope: Scope) -> str:
     if isinstance(operand.node, ast.Name) and operand.role != MODULE:
         # where it was put, only the tensor itself can say, and none of the others at hand
         return f"{operand.node.id}.device"
-    chosen = (text for text in scope.devices if "." not in text or text.startswith("self."))
-    return next(chosen, "")
+    chosen = tuple(text for text in scope.devices if "." not in text or text.startswith("self."))
+    return device_at_hand(source, site.node, replace(scope, devices=chosen))
 
 
 def mere(device: Device) -> bool:
