@@ -491,6 +491,33 @@ class Scene(torch.nn.Module):
     assert finding.message.endswith("each write copies to the CPU" + ", and the result stays there" * stays)
 
 
+@pytest.mark.parametrize(
+    ("index", "told"),
+    [
+        ("kinds == 1", "this raises when that is an accelerator"),
+        ("~(kinds == 1)", "this raises when that is an accelerator"),
+        ("(kinds == 1) | (kinds == 2)", "this raises when that is an accelerator"),
+        ("kinds[0]", "each write copies to the CPU, and the result stays there"),
+    ],
+)
+def test_what_is_written_through_a_comparison_is_not_copied(index: str, told: str) -> None:
+    code = f"""
+import torch
+
+class Scene(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, rows: torch.Tensor, kinds):
+        out = torch.zeros(4, 4)
+        out[{index}] = torch.cat([rows, rows])
+        return out
+"""
+    (finding,) = check(code, "DVL103")
+    assert finding.message.endswith(told)
+
+
 MASKED = """
 import torch
 from torch import nn

@@ -225,12 +225,12 @@ def _write(
     if in_graph(as_tensor(value)) and isinstance(target.value, ast.Name) and target.value.id in frame.state.env:
         # what is written into it is part of it from now on
         frame.state.env[target.value.id] = replace(base, grad=base.grad or "graph")
-    by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
+    selected = any((isinstance(index, Sequence) and index.mutable) or _is_mask(part) for part, index in indexes)
     kind = (
         OperationKind.OPERANDS
         if combined
         else OperationKind.ASSIGNMENT
-        if by_tensor or by_list
+        if by_tensor or selected
         else OperationKind.ACCUMULATOR
     )
     if kind is OperationKind.ASSIGNMENT and (as_tensor(value).many is not True or _makes_one(value)):
@@ -238,6 +238,15 @@ def _write(
         return
     if kind is not OperationKind.ACCUMULATOR or base.origin.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
+
+
+def _is_mask(index: ast.expr) -> bool:
+    """Whether an index compares, item by item: of one number, it would select nothing that a number does not."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
+        return _is_mask(index.operand)
+    if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.BitAnd, ast.BitOr)):
+        return _is_mask(index.left) or _is_mask(index.right)
+    return isinstance(index, ast.Compare)
 
 
 def _makes_one(value: Value) -> bool:
