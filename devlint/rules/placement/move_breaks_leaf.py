@@ -8,7 +8,17 @@ from devlint.device import Kind
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, assigned, function_at, method_of, receiver, statement_of, targets_of
+from devlint.rules.code.blocks import (
+    around,
+    assigned,
+    builds_no_graph,
+    function_at,
+    method_of,
+    receiver,
+    statement_of,
+    targets_of,
+    way_to,
+)
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.edits import shown
 from devlint.rules.code.lazy import cst
@@ -52,7 +62,8 @@ class MoveBreaksLeaf(Rule):
     ## When it stays silent
     - The leaf keeps its name, and only its copy is computed with: `model(x.to(device))`, then `x.grad`.
     - The order is right: `.to(device).requires_grad_()`, `.detach().requires_grad_()` after the move.
-    - `retain_grad()` is called on the copy.
+    - `retain_grad()` is called on the copy; or it is made under `torch.no_grad()`, so that it is a leaf, and is asked
+      for gradients afterwards.
     - The tensor is there already, or it only goes into a computation, or is returned.
     - A parameter with `requires_grad=False` that the function keeps to itself.
     - Who selects the rule is told where nothing shows that the tensor was made on the CPU: what an argument, or a call
@@ -76,6 +87,8 @@ class MoveBreaksLeaf(Rule):
 
     def judge(self, site: LeafMove) -> Reports:
         """A report for a move that leaves nobody with the leaf."""
+        if _makes_leaf(self.source, site):
+            return
         parameter = site.value.grad == _PARAMETER
         message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
         told = "move the tensor first, and ask for gradients then: `.requires_grad_()`"
@@ -106,6 +119,17 @@ def _may_be_meant(site: LeafMove, parameter: bool) -> bool:
     copied = site.target.kind is not Kind.CPU and any(leaf.kind is Kind.CPU for leaf in site.value.device.leaves())
     # the gradient of a leaf may be asked of autograd
     return not copied or (not parameter and site.gradient is None)
+
+
+def _makes_leaf(source: Source, site: LeafMove) -> bool:
+    """Whether the copy is made without a graph, and asked for gradients of its own further down."""
+    names, function = targets_of(statement_of(source, site.node)), around(source, site.node)
+    contexts = (item.context_expr for outer, _ in way_to(source, site.node) for item in getattr(outer, "items", ()))
+    if site.attribute or not any(map(builds_no_graph, contexts)):
+        return False
+    later = (part for part in walk(function) if getattr(part, "lineno", 0) > getattr(site.node, "lineno", 0))
+    asked = (part.value for part in later if isinstance(part, ast.Attribute) and part.attr.startswith("requires_grad"))
+    return any(ast.unparse(owner) in names for owner in asked)
 
 
 def _is_replaced(source: Source, site: LeafMove) -> bool:
