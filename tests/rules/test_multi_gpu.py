@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 import torch
 
 from devlint.check.analysis import check_source
+from devlint.check.engine import check_paths
 from devlint.config.schema import Config, RuleLayer
 from devlint.flow.catalog.modules import OF_WRAPPERS
 from devlint.rules.base import Report
@@ -119,6 +121,18 @@ def setup(build, rank=None):
     (found,) = [one for one in summarized(check_source(text)) if one.code == "DVL502"]
     assert found.span.row == 8
     assert [place.span.row for place in found.related] == [7, 9]
+
+
+@pytest.mark.parametrize(("added", "told"), [("inputs", []), ("outputs", ["DVL502"])])
+def test_what_a_base_adds_to_the_wrapper_is_there(tmp_path: Path, added: str, told: list[str]) -> None:
+    base = f"class Flow:\n    def prepare(self, layer):\n        self.model.add_module('{added}', layer)\n"
+    (tmp_path / "flow.py").write_text(base)
+    text = "import torch\nfrom flow import Flow\n\nclass Training(Flow):\n    def __init__(self, model):\n"
+    text += "        self.model = torch.nn.parallel.DistributedDataParallel(model)\n"
+    text += "        self.prepare(torch.nn.Linear(2, 2))\n\n"
+    text += "    def step(self):\n        return self.model.inputs()\n"
+    (tmp_path / "main.py").write_text(text)
+    assert [finding.code for finding in check_paths([str(tmp_path)], Config()).findings] == told
 
 
 BASE = """\

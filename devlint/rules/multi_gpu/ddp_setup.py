@@ -67,8 +67,9 @@ class DdpSetup(Rule):
     - An attribute that is set on the wrapper is read there, in the same function, which hands the wrapper to nobody.
     - An attribute is read from a wrapper, but the function asks what it is (`isinstance`, `hasattr`), or handles that
       it may be missing, or is on a path where the module may not be wrapped; or the file says `__getattr__` or
-      `setattr`, or gives anything an attribute of this name; or the class of the module inside is known, and nothing in
-      it has this name, so that unwrapping would not help.
+      `setattr`, or gives anything an attribute or a submodule of this name, as a base of the class may do to the
+      wrapper; or the class of the module inside is known, and nothing in it has this name, so that unwrapping would
+      not help.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.

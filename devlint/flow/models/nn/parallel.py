@@ -38,6 +38,8 @@ _GROUP = r"init_process_group|init_device_mesh|init_distributed"
 _MAKES_DISTRIBUTED = r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$"
 """The names of functions that wrap a module in the better wrapper, or set up what it needs."""
 _SCRIPT = r"""(?m)^if\s+__name__\s*==\s*["']__main__["']"""
+_ADDING = r"\.(?:add_module|register_module)\(\s*[\"']"
+"""How a module is given another one by name."""
 _COUNT = "device_count()"
 _RANK = r"(?i)rank|gpu"
 """The names of what tells a process from another."""
@@ -130,7 +132,7 @@ def _read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     wrapped = WRAPPED.of(frame.state.heap, base.oid)
     # under `n > 1` it was wrapped, and this is under `n == 1`
     settled = any(guard.subject in known.text for guard in base.perhaps for known in frame.state.facts)
-    if wrapped is None or settled or frame.tried or frame.shim or _adds(frame, node.attr):
+    if wrapped is None or settled or frame.tried or frame.shim or _adds(frame, node):
         return
     if isinstance(base.wraps, Module) and base.wraps.cls is not None and not _may_have(base.wraps.cls, node.attr):
         return
@@ -153,14 +155,18 @@ def _names(info: ClassInfo) -> frozenset[str]:
     return frozenset(field for field in fields if isinstance(field, str))
 
 
-def _adds(frame: Frame, name: str) -> bool:
-    """Whether the file itself may give a wrapper an attribute, or teach it to look for one.
+def _adds(frame: Frame, read: ast.Attribute) -> bool:
+    """Whether the file itself, or a class that the object is one of, may give a wrapper an attribute.
 
     What the methods of a class give ``self``, they give the module inside.
     """
-    text = frame.interpreter.text_of_file
-    given = re.search(rf"(?<!\bself)\.{name}\s*(?::[^=\n]+)?=[^=]", text)
-    return given is not None or "__getattr__" in text or "setattr(" in text
+    text, name = frame.interpreter.text_of_file, read.attr
+    given = re.search(rf"(?<!\bself)(?:\.{name}\s*(?::[^=\n]+)?=[^=]|{_ADDING}{name}\b)", text)
+    known = frame.owner.linearization() if frame.owner is not None else ()
+    added = (ast.unparse(call) for info in known for call in info.nodes if names.method(call) == "add_module")
+    holder = re.escape(ast.unparse(read.value))
+    inherited = any(re.match(rf"{holder}{_ADDING}{name}\b", call) for call in added)
+    return given is not None or inherited or "__getattr__" in text or "setattr(" in text
 
 
 def grouped(text: str, script: bool = False) -> bool | None:
