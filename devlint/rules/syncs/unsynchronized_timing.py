@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from devlint.rules.base import Applicability, Fix, Report, Reports, Rule
+import re
+from pathlib import PurePath
+
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import beside, statement_around
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
 from devlint.sites.costs import Timing
 
 _SYNCHRONIZE = "torch.cuda.synchronize()"
+_MEASURES = re.compile(
+    r"(?i)(?<!cudnn\.)bench|latenc|throughput|(?:\b|_)fps\b|(?<!deep)speed|profil|timeit|(?:\b|_)ms\b"
+    r"|/ ?s(?:ec\w*)?\b|per.sec"
+)
+"""How code says that it measures how fast something is."""
 
 
 class UnsynchronizedTiming(Rule):
@@ -16,7 +24,9 @@ class UnsynchronizedTiming(Rule):
 
     ## What it does
     Reports a difference of two readings of `time.time()`, `perf_counter()` or `monotonic()` between which a model ran
-    on an accelerator, if nothing has waited for the device by the second reading.
+    on an accelerator, if nothing has waited for the device by the second reading. It is a hint where nothing in the
+    file says that it measures how fast something is (a benchmark, a latency, a throughput, `ms`): a time that a log
+    shows beside the loss may be rough.
 
     ## Why it matters
     Calls that compute on an accelerator return at once; the work is queued. Without a wait, the clock shows how long
@@ -61,6 +71,7 @@ class UnsynchronizedTiming(Rule):
     - A loop in between waits, or may wait, in every round: then little is left undone at its end.
     - The model is on the CPU, or nothing shows where it is.
     - The two readings are taken in different rounds of a loop.
+    - Who selects the rule is told of a rough time that a module takes of its own layers.
 
     ## Fix safety
     Waiting for the device is unsafe, as it changes how the program runs; `torch.cuda.synchronize()` is only called
@@ -75,12 +86,17 @@ class UnsynchronizedTiming(Rule):
 
     def judge(self, site: Timing) -> Reports:
         """A report for each time that was taken too early."""
+        name = PurePath(self.source.filename).name
+        rough = _MEASURES.search(self.source.text) is None and _MEASURES.search(name) is None
         yield Report(
             "the clock is read before the device has done its work: the time is that of queueing it",
             label="the device may still be at work here",
+            severity=Severity.INFO if rough else None,
             steps=(site.started, site.work),
             help=f"call `{_SYNCHRONIZE}` before reading the clock, at both ends",
             fix=self._fix(site),
+            # a wait in every layer would cost more than a time is worth that nobody may look at
+            asked=rough and site.scope.module,
         )
 
     def _fix(self, site: Timing) -> Fix | None:
