@@ -39,6 +39,7 @@ class FixedGpuIndex(Rule):
     - The code asked how many there are: `torch.cuda.device_count() > 1`.
     - The file spreads a model over several GPUs: it places things on another literal number, too.
     - Tests.
+    - It is for those who select the rule: most such numbers are the author's own choice on the author's own machine.
 
     ## Fix safety
     There is no fix: which GPU is meant, only the author knows.
@@ -50,6 +51,7 @@ class FixedGpuIndex(Rule):
 
     code = "DVL603"
     severity = Severity.INFO
+    hints = False
 
     def judge(self, site: Numbered) -> Reports:
         """A report for every number of a GPU that a machine may lack."""
