@@ -85,6 +85,8 @@ class MissingPinMemory(Rule):
       tensors, or a list, of which it is not known where they are.
     - It has no samples: `DataLoader([])`, which stands in for one.
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
+    - Who selects the rule is told where all that is copied is converted on the host before, or has gaps in memory,
+      `x[:, :-1]`, which torch closes there first.
     - The default device of the file is an accelerator.
 
     ## Fix safety
@@ -193,6 +195,8 @@ class MissingPinMemory(Rule):
             if method_of(node) in _CASTS:
                 return True
             if isinstance(node, ast.Subscript):
+                if _parts_rows(node.slice):
+                    return True
                 node = node.value
             elif isinstance(node, ast.Name):
                 before = (each for each in seen.get(node.id, ()) if each[0] < row)
@@ -284,3 +288,9 @@ def _copies(moves: list[Transfer]) -> tuple[Step, ...]:
 def _overlap(moves: list[Transfer]) -> str:
     blocking = any(not move.non_blocking for move in moves)
     return "; `.to(..., non_blocking=True)` then overlaps the copy with work" if blocking else ""
+
+
+def _parts_rows(index: ast.expr) -> bool:
+    """Whether an index leaves gaps in memory, which torch closes on the host before it copies: ``x[:, :-1]``."""
+    parts = index.elts[1:] if isinstance(index, ast.Tuple) else []
+    return any(not isinstance(part, ast.Slice) or part.lower or part.upper or part.step for part in parts)
