@@ -8,6 +8,7 @@ import pytest
 
 from devlint import device
 from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.placement.discarded_move import DiscardedMove
@@ -16,6 +17,7 @@ from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source
 
 DEVICE = device.symbol("f:device", "device")
+ASKING = Config(rule_layers=(RuleLayer(("DVL102",)),))
 
 
 def judged(
@@ -190,7 +192,7 @@ def biased(query):
     bias.to(query.dtype)
     return bias
 """
-    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    (found,) = [found for found in check_source(text, config=ASKING) if found.code == "DVL102"]
     assert found.help == "delete the line: `bias` was made with `dtype=query.dtype`"
     assert found.fix is None
 
@@ -209,7 +211,7 @@ def biased(query, mask):
     bias.to({asked})
     return bias
 """
-    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    (found,) = [found for found in check_source(text, config=ASKING) if found.code == "DVL102"]
     assert (str(found.severity), found.fix) == ("info", None)
     assert (found.help or "").startswith("delete the line: `bias` was made with `d")
     # what was changed in between, or made in another way, may have another type
@@ -217,7 +219,7 @@ def biased(query, mask):
         (f"bias.to({asked})", f"query = query.half()\n    bias.to({asked})"),
         ("(3, 3, device=query.device, ", "(3, 3, "),
     ):
-        others = [found for found in check_source(text.replace(before, after)) if found.code == "DVL102"]
+        others = [found for found in check_source(text.replace(before, after), config=ASKING) if found.code == "DVL102"]
         assert not any((found.help or "").startswith("delete") for found in others)
 
 

@@ -55,6 +55,7 @@ class DiscardedMove(Rule):
     ## When it stays silent
     - The receiver is a module, a loss, a metric or a container that moves in place (`BatchEncoding`, PyG's `Data`).
     - The receiver is not proven to be a tensor.
+    - Who selects the rule is told of a call that asks for nothing but what the tensor was made with.
     - The result is used: assigned (also to `_`), returned, passed on.
     - The tensor was made for the statement, as in the warm-up `torch.zeros(1).cuda()`.
     - The function measures: its name speaks of a benchmark, a warm-up, a profile, a latency.
@@ -107,6 +108,7 @@ class DiscardedMove(Rule):
             steps=site.value.story,
             help=idle or self._help(site, name, call),
             fix=None if idle else self._fix(site, name),
+            asked=bool(idle) and self._made_with(site) != "",
         )
 
     def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:
