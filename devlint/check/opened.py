@@ -72,12 +72,14 @@ def parse_errors(
             *(PARSE_ERROR, rule.name, _severity(failure, filename), failure.message, filename, span),
             help=help_text,
             cause=failure.message,
+            # what is only there to be read, or filled in, nobody mends
+            asked=failure.elided or (failure.unfinished and filename.endswith(NOTEBOOK)),
         )
         for failure, span in failures
     ]
+    chosen = PARSE_ERROR in asked(config)
     unwanted = _is_of_another_library(text) or text.startswith(POINTER) or is_vendored(filename)
-    if unwanted and PARSE_ERROR not in asked(config):
-        found = [replace(finding, asked=True) for finding in found]
+    found = [replace(finding, asked=not chosen and (unwanted or finding.asked)) for finding in found]
     comments = suppressions(text, has_findings=False)
     # where the tokens end early, lines mean little
     comments.by_row = {None: comments.by_row.get(None, [])}
@@ -89,7 +91,7 @@ def parse_errors(
 def _severity(failure: ParseFailure, filename: str) -> Severity:
     """A hint where the program may run all the same, on a Python of its own, or once its reader has filled it in."""
     unfinished = failure.unfinished and filename.endswith(NOTEBOOK)
-    return Severity.INFO if failure.newer or unfinished else Severity.ERROR
+    return Severity.INFO if failure.newer or failure.elided or unfinished else Severity.ERROR
 
 
 def _is_of_another_library(text: str) -> bool:

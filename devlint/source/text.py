@@ -20,6 +20,7 @@ class ParseFailure:
     """Why a file has no syntax tree, and where: row and column count from 1; a ``newer`` Python may know it.
 
     ``unfinished``: all that is missing is what a comment keeps the place of. ``of_syntax``: its grammar is the reason.
+    ``elided``: the line stands for code that is left out, or is yet to be written by a template engine.
     """
 
     message: str
@@ -28,6 +29,7 @@ class ParseFailure:
     newer: bool = False
     unfinished: bool = False
     of_syntax: bool = False
+    elided: bool = False
 
 
 def split_lines(text: str) -> list[str]:

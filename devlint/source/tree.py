@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import libcst
 
 _BEYOND_ASCII = r"[^\x00-\x7f]"
+_ELIDED = r"^\s*\.{4,}\s*$|\{%.*%\}|\{\{.*\}\}"
+"""A line of a template, or one of dots that stand for code."""
 
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
@@ -135,7 +137,8 @@ def tree_of(
         row, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
         more = hint(text, row, column, error.msg) if hint is not None else ""
         unfinished = _keeps_the_place(text, row, error.msg)
-        return ParseFailure(f"{error.msg}{more}", row, column, bool(more), unfinished, of_syntax=True)
+        elided = re.search(_ELIDED, "".join(split_lines(text)[row - 1 : row])) is not None
+        return ParseFailure(f"{error.msg}{more}", row, column, bool(more), unfinished, of_syntax=True, elided=elided)
     except (RecursionError, MemoryError):
         return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
     except (ValueError, UnicodeError) as error:

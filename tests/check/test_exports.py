@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devlint import check_source
+from devlint.config.schema import Config, RuleLayer
 from devlint.rules.subsumption import summarized
 from tests.notebooks import notebook
 from tests.test_cli import run
@@ -64,8 +65,10 @@ def test_what_is_wrong_in_it_is_told(text: bytes) -> None:
     ],
 )
 def test_a_place_to_fill_in_is_a_hint(cell: str, severity: str) -> None:
-    found = check_source(notebook("import torch", cell), "a.ipynb")
+    text, asking = notebook("import torch", cell), Config(rule_layers=(RuleLayer(("DVL900",)),))
+    found = check_source(text, "a.ipynb", asking)
     assert [(one.code, str(one.severity)) for one in found] == [("DVL900", severity)]
+    assert bool(check_source(text, "a.ipynb")) is (severity == "error")
 
 
 def test_a_program_in_which_a_comment_stands_for_a_block_is_broken() -> None:

@@ -856,3 +856,66 @@ def copied_again(model, optimizer, batches, device):
 def test_one_copy_too_many_is_for_those_who_ask() -> None:
     assert told(DETOURS) == []
     assert told(DETOURS, RuleLayer(("DVL201",))) == [("DVL201", "info"), ("DVL201", "info")]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("......", []), ("{% if trains %}", []), ("import {{ package }}", []), ("x = = 1", [("DVL900", "error")])],
+)
+def test_what_is_no_python_by_intention_is_for_those_who_ask(line: str, expected: list[tuple[str, str]]) -> None:
+    text = f"import torch\n{line}\nx = torch.ones(3)\n"
+    assert told(text) == expected
+    assert len(told(text, RuleLayer(("DVL900",)))) == 1
+
+
+def test_a_number_of_a_gpu_and_a_flush_in_every_step_are_for_those_who_ask() -> None:
+    text = """\
+import gc
+
+import torch
+
+def train(loader, model, loss_fn, optimizer):
+    model = model.to("cuda:1")
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss_fn(model(images), labels).backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+        gc.collect()
+"""
+    assert not {"DVL404", "DVL603"} & {code for code, _ in told(text)}
+    assert told(text, RuleLayer(("DVL404", "DVL603"))) == [("DVL603", "info"), ("DVL404", "info"), ("DVL404", "info")]
+    found = check_source(text, "m.py", Config(rule_layers=(RuleLayer(("DVL404",)),)))
+    assert [finding.fix is None for finding in found] == [False, True]
+
+
+def test_a_conversion_to_what_a_tensor_was_made_with_is_for_those_who_ask() -> None:
+    text = """\
+import torch
+
+def biased(query: torch.Tensor):
+    bias = torch.zeros(3, dtype=query.dtype, device=query.device)
+    bias.to(query.dtype)
+    return query + bias
+"""
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL102",))) == [("DVL102", "info")]
+
+
+@pytest.mark.parametrize(("part", "expected"), [("[:, :, :-1]", []), ("[:, -1]", []), ("[:2]", [("DVL301", "info")])])
+def test_what_has_gaps_in_memory_is_copied_on_the_host_in_any_case(part: str, expected: list[tuple[str, str]]) -> None:
+    text = f"""\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def train(dataset, model: nn.Module, loss_fn, optimizer, device):
+    loader = DataLoader(dataset, batch_size=64, num_workers=4)
+    for data in loader:
+        features = data{part}.to(device)
+        optimizer.zero_grad()
+        loss_fn(model(features)).backward()
+        optimizer.step()
+"""
+    assert [one for one in told(text) if one[0] == "DVL301"] == expected
+    assert [one for one in told(text, RuleLayer(("DVL301",))) if one[0] == "DVL301"] == [("DVL301", "info")]

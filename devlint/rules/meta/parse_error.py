@@ -29,16 +29,16 @@ class ParseError(Rule):
 
     ## When it stays silent
     It is a hint where a newer Python than the one that devlint runs on may read the file: run devlint on that one. So
-    is all syntax in a project that requires a newer Python (`requires-python`), and in a notebook a comment that keeps
-    the place of a block that its reader is to write. A file that was a notebook and kept its magics
-    (`%matplotlib inline`) and commands (`!pip install`) is read as a notebook is.
+    is all syntax in a project that requires a newer Python (`requires-python`). A file that was a notebook and kept its
+    magics (`%matplotlib inline`) and commands (`!pip install`) is read as a notebook is.
 
     It is for those who select the rule where nothing was to be checked, or nobody would mend it: the file imports
-    something, and never names torch; it is a pointer of Git LFS to the file that is meant; or it is a copy that was put
-    aside (`archive/`, `old/`, `third_party/`). Else never, unless it is ignored by name: `--select` of other rules does
-    not switch it off. A file that is not meant to parse, such as a template, belongs under `exclude` or
-    `per-file-ignores`; where it is a comment of the file that should say so, `# devlint: ignore-file[DVL900]` works as
-    long as it stands above the error.
+    something, and never names torch; the line is one of a template, `{{ name }}`, or of dots, for code that is left
+    out, or, in a notebook, a comment that keeps the place of a block that its reader is to write; it is a pointer of
+    Git LFS to the file that is meant; or it is a copy that was put aside (`archive/`, `old/`, `third_party/`). Else
+    never, unless it is ignored by name: `--select` of other rules does not switch it off. A file that is not meant to
+    parse belongs under `exclude` or `per-file-ignores`; where it is a comment of the file that should say so,
+    `# devlint: ignore-file[DVL900]` works as long as it stands above the error.
 
     ## Fix safety
     There is no fix.
