@@ -94,6 +94,29 @@ def test_hooks_leave_once_nothing_is_new_and_come_back_for_a_new_model() -> None
     assert installed() == 0
 
 
+def test_who_hears_of_a_forward_may_ask_for_the_one_after_it() -> None:
+    """Not for what runs inside of it, and whether or not it fails; what was settled before stays so."""
+    told = []
+    with watching(ForwardCheck) as session:
+
+        def tell() -> None:
+            told.append(1)
+            for expect in session.signals.forward_due:
+                expect()
+
+        session.signals.forward = (tell,)
+        net = Net()
+        for _ in range(20):
+            net(torch.ones(1, 4))
+        assert len(told) == 20
+        with pytest.raises(RuntimeError):
+            net(torch.ones(1, 5))
+        net(torch.ones(1, 4))
+        assert len(told) == 22
+        assert not net._forward_hooks
+    assert installed() == 0
+
+
 def test_loops_ask_for_the_next_forward() -> None:
     from devlint.auditor.loop.loaders import Loaders
 

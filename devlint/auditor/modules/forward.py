@@ -60,6 +60,8 @@ class ForwardCheck(Listener):
         self._state: Literal["watching", "armed", "calling", "resting"] = "resting"
         self._called: nn.Module | None = None
         """The module that is being called, while it is told."""
+        self._asked = False
+        """Whether somebody wants to hear of the call after the one that runs, while all calls are seen."""
         self._calls: dict[int, int] = {}
         self._outermost: dict[int, int] = {}
         self._quiet = 0
@@ -151,6 +153,7 @@ class ForwardCheck(Listener):
         """See the next call of a module, and no further one; told of a call, the one after that has returned."""
         if self._called is not None:
             self._follow(self._called)
+        self._asked = True
         if self._state != "resting" or not self._session.alive:
             return
         self._state = "armed"
@@ -204,6 +207,7 @@ class ForwardCheck(Listener):
         running = self._local.running
         running.append(module)
         if len(running) == 1 and not _in_backward():
+            self._asked = False
             emit(self._session.signals.forward)
 
     def _see_leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
@@ -243,8 +247,10 @@ class ForwardCheck(Listener):
         self._quiet += 1
         # what was compiled with the hooks in place would be compiled again without them
         if self._quiet >= _SETTLED and _compiled() == self._compiled:
+            asked = self._asked
             self._rest()
-            self.on_forward_due()  # without autograd, the next call may follow at once
+            if asked:
+                self.on_forward_due()
 
     def _compare(self, module: nn.Module, root: nn.Module, inputs: object) -> None:
         """A layer of torch that took an input from another device, and whose kernel did not refuse.
