@@ -397,6 +397,8 @@ class Record:
 
     format: int = FORMAT
     devlint: str = ""
+    source: Literal["", "profiler"] = ""
+    """Who watched the run where devlint did not: PyTorch's profiler."""
     simulated: bool = False
     complete: bool = False
     """Whether the run came to its end; a snapshot is not complete."""

@@ -23,7 +23,7 @@ _TYPED = ("<stdin>", "<python-input", "<ipython-input", "<console>", "<input>", 
 """How the file of what a user typed is called; other names like these are generated code (``<string>``) or frozen."""
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!.*[/\\](?:site|dist)-packages[/\\])([^/\\.]*)")
 _TORCHES = {"torch", "torchgen", "functorch"}
-_OPERATIONS = re.compile(r"[/\\]torch[/\\](?:optim|distributions|nn(?![/\\](?:modules[/\\]module|parameter)\.py))[/\\]")
+OPERATIONS = re.compile(r"[/\\]torch[/\\](?:optim|distributions|nn(?![/\\](?:modules[/\\]module|parameter)\.py))[/\\]")
 """Where torch's own Python computes, and by which way a copy or a wait came about is worth knowing: a layer, an
 optimizer, the checks of a distribution.  All else of torch hands over what the caller asked for."""
 _COMPILED = re.compile(r"[/\\]torchinductor_[^/\\]*[/\\]")
@@ -157,7 +157,7 @@ class Frames:
 
 
 def _of_torch(path: str) -> int:
-    return _TORCH if _OPERATIONS.search(path) else _INTERNAL
+    return _TORCH if OPERATIONS.search(path) else _INTERNAL
 
 
 def _spot(frame: FrameType | None) -> Spot | None:

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,10 +77,20 @@ def write(record: Record, path: str) -> None:
     replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1), durable=False)
 
 
-def read(path: str) -> Record:
-    """Read a record, or raise a :class:`RecordError`."""
+def read(path: str, shown: Callable[[int, int], None] = lambda done, total: None) -> Record:
+    """Read a record, or a trace of torch.profiler as one; raises a :class:`RecordError`.
+
+    ``shown`` is told how many bytes of a trace have been read, and of how many.
+    """
     import msgspec
 
+    from devlint.auditor.profile import reading, stream
+
+    if stream.is_trace(path):
+        try:
+            return reading.read(path, shown)
+        except stream.TraceError as error:
+            raise RecordError(f"{path}: not a trace that can be read: {error}") from error
     try:
         data = content(path)
     except (OSError, ValueError) as error:  # ValueError: a null character

@@ -39,6 +39,8 @@ def header(record: Record, code: Code, paint: Paint) -> Iterator[str]:
 
 def command(record: Record) -> str:
     """The command line of the audit, without devlint's own options but one."""
+    if record.source:
+        return one_line(": ".join(["PyTorch's profiler", *record.command]))
     text = f"devlint audit{' --simulate' if record.simulated else ''} {shlex.join(record.command)}"
     return one_line(text.strip())
 
@@ -58,13 +60,13 @@ def _in_short(record: Record, code: Code) -> Iterator[tuple[str, str]]:
 
 
 def _environment(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
-    known = [process.environment for process in record.processes if process.environment.torch]
+    known = [process.environment for process in record.processes if process.environment.torch or record.source]
     if not known:
         yield "torch", "was not imported" if record.complete else "had not been imported yet"
         return
-    for text in dict.fromkeys(map(_torch, known)):
+    for text in filter(None, dict.fromkeys(map(_torch, known))):
         yield "torch", text
-    for text in dict.fromkeys(map(_system, known)):
+    for text in filter(None, dict.fromkeys(map(_system, known))):
         yield "system", text
     hosts = {environment.host: environment for environment in known}
     for host in hosts:

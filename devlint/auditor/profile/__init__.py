@@ -1,0 +1,1 @@
+"""Traces of torch.profiler (Kineto), read as records of runs.  torch is not needed."""

@@ -1,0 +1,271 @@
+"""Traces of torch.profiler, old and new, read as records of runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from devlint.auditor.profile import reading
+from devlint.auditor.profile.stacks import blamed
+from devlint.auditor.running import storage
+from devlint.cli import main
+from devlint.record import Event, Record
+
+LOADER = "/env/lib/python3.10/site-packages/timm/data/loader.py(12): __iter__"
+INSIDE = "torch/nn/modules/module.py(1501): _call_impl"
+
+
+class Written:
+    """A trace, as Kineto writes one; times are microseconds from 0."""
+
+    def __init__(self, old: bool = False, **facts: Any) -> None:
+        self.old = old
+        self.events: list[dict[str, Any]] = []
+        properties = {"id": 0, "name": "Tesla V100", "totalGlobalMem": 2**34, "computeMajor": 7, "computeMinor": 0}
+        self.facts = {"schemaVersion": 1, "deviceProperties": [properties], **facts}
+        self._correlation = 0
+
+    def span(self, category: str, name: str, start: float, end: float, tid: int = 1, **args: Any) -> None:
+        self.events.append(
+            {
+                "ph": "X",
+                "cat": category,
+                "name": name,
+                "pid": 9,
+                "tid": tid,
+                "ts": start,
+                "dur": end - start,
+                "args": args,
+            }
+        )
+
+    def operator(self, name: str, start: float, end: float, stack: str = "") -> None:
+        self.span("Operator" if self.old else "cpu_op", name, start, end, **({"Call stack": stack} if stack else {}))
+
+    def python(self, name: str, start: float, end: float) -> None:
+        self.span("python_function", name, start, end)
+
+    def step(self, number: int, start: float, end: float) -> None:
+        self.span("Operator" if self.old else "user_annotation", f"ProfilerStep#{number}", start, end)
+
+    def call(self, name: str, start: float, end: float, copy: str = "", size: int = 0) -> None:
+        """A call of the runtime, and the copy on the device which it starts."""
+        self._correlation += 1
+        self.span("Runtime" if self.old else "cuda_runtime", name, start, end, correlation=self._correlation)
+        if copy:
+            args = {"device": 0, "bytes": size, "correlation": self._correlation}
+            self.span("Memcpy" if self.old else "gpu_memcpy", copy, end, end + 5, tid=7, **args)
+
+    def copied(self, start: float, copy: str, size: int, waits: bool = True, name: str = "aten::copy_") -> None:
+        """A copy in an operator of 20 us: 10 in the call, 5 waiting for the stream."""
+        self.operator(name, start, start + 20)
+        self.call("cudaMemcpyAsync", start + 1, start + 11, copy, size)
+        if waits:
+            self.call("cudaStreamSynchronize", start + 12, start + 17)
+
+    def save(self, path: Path, after: bool = False) -> Path:
+        """Write it, with the facts before or after the events."""
+        events = {"traceEvents": self.events}
+        data = json.dumps({**events, **self.facts} if after else {**self.facts, **events}).encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        return path
+
+
+PAGEABLE, PINNED, BACK = (
+    "Memcpy HtoD (Pageable -> Device)",
+    "Memcpy HtoD (Pinned -> Device)",
+    "Memcpy DtoH (Device -> Pageable)",
+)
+
+
+def training(old: bool = False, **facts: Any) -> Written:
+    """Three steps of 1 ms: a blocking copy, an asynchronous one, a backward, an ``item()``."""
+    trace = Written(old, **facts)
+    for number in range(3):
+        start = 1_000 * number + 100
+        trace.step(number + 1, start, start + 1_000)
+        trace.copied(start + 10, PAGEABLE, 4_096)
+        trace.copied(start + 40, PINNED, 512, waits=False)
+        trace.operator("autograd::engine::evaluate_function: AddBackward0", start + 100, start + 110)
+        trace.operator("aten::item", start + 200, start + 230)
+        trace.copied(start + 205, BACK, 4, name="aten::_local_scalar_dense")
+    return trace
+
+
+def record(path: Path) -> Record:
+    return storage.read(str(path))
+
+
+def only(events: tuple[Event, ...], **fields: Any) -> Event:
+    (found,) = [event for event in events if all(getattr(event, name) == value for name, value in fields.items())]
+    return found
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+@pytest.mark.parametrize("after", [False, True])
+def test_what_is_copied_in_a_step(tmp_path: Path, old: bool, name: str, after: bool) -> None:
+    (process,) = record(training(old).save(tmp_path / name, after)).processes
+    assert (process.steps.train, process.steps.eval, process.steps.step_seconds) == (3, 0, pytest.approx(0.001))
+    blocking = only(process.events, pinned=False, target="cuda:0")
+    assert (blocking.calls, blocking.bytes, blocking.steps, blocking.blocking) == (3, 3 * 4_096, 3, True)
+    assert blocking.seconds == pytest.approx(3 * 15e-6)  # the call, and the wait for the stream
+    async_ = only(process.events, pinned=True)
+    assert (async_.blocking, async_.bytes, async_.non_blocking) == (False, 3 * 512, True)
+    read = only(process.events, target="cpu")
+    assert (read.kind, read.bytes, read.blocking) == ("copy", 12, True)
+    assert len(process.events) == 3  # the waits are those of the copies
+    assert (process.environment.devices[0].model, process.device) == ("Tesla V100", "cuda:0")
+
+
+def test_a_step_without_backward_is_an_evaluation(tmp_path: Path) -> None:
+    trace = Written()
+    trace.step(1, 0, 100)
+    trace.copied(10, PAGEABLE, 8)
+    (process,) = record(trace.save(tmp_path / "trace.json")).processes
+    assert (process.steps.train, process.steps.eval) == (0, 1)
+
+
+def test_an_operator_that_reads_a_number_waits_and_copies_nothing_of_the_users(tmp_path: Path) -> None:
+    """As `nonzero` does for the shape of its result; `torch.cuda.synchronize()` has no operator."""
+    trace = Written()
+    trace.step(1, 0, 1_000)
+    trace.copied(10, BACK, 8, name="aten::nonzero")
+    trace.call("cudaDeviceSynchronize", 100, 150)
+    (process,) = record(trace.save(tmp_path / "trace.json")).processes
+    assert {(event.kind, event.name): event.seconds for event in process.events} == {
+        ("sync", "nonzero"): pytest.approx(15e-6),
+        ("sync", "cudaDeviceSynchronize"): pytest.approx(50e-6),
+    }
+
+
+def test_waits_of_the_profiler_itself_are_left_out(tmp_path: Path) -> None:
+    trace = training()
+    trace.call("cudaDeviceSynchronize", 5_000, 6_000)
+    assert not [event for event in record(trace.save(tmp_path / "t.json")).processes[0].events if event.kind == "sync"]
+
+
+def test_copies_within_the_device_are_no_copies_of_the_host(tmp_path: Path) -> None:
+    trace = Written()
+    trace.copied(10, "Memcpy DtoD (Device -> Device)", 8, waits=False)
+    assert record(trace.save(tmp_path / "t.json")).processes[0].events == ()
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_the_innermost_line_of_the_project_is_blamed(
+    tmp_path: Path, old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = [INSIDE, LOADER, "train.py(7): step", "train.py(30): <module>"]
+    trace = Written(old)
+    trace.copied(100, PAGEABLE, 8)
+    if old:
+        trace.events[0]["args"]["Call stack"] = ";".join(parts)
+    else:
+        for depth, part in enumerate(parts):
+            trace.python(part, 90 - depth, 200 + depth)
+        trace.python("<built-in method to of Tensor object at 0x7f>", 95, 190)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert event.frame is not None
+    assert event.via is not None
+    assert (event.frame.file, event.frame.line, event.frame.function) == (str(tmp_path / "train.py"), 7, "step")
+    assert (event.via.file, event.via.line) == ("/env/lib/python3.10/site-packages/timm/data/loader.py", 12)
+
+
+@pytest.mark.parametrize(
+    ("part", "project"),
+    [
+        ("train.py(3): <module>", True),
+        ("/home/me/run.py(3): f", True),
+        ("threading.py(870): run", False),
+        ("/usr/lib/python3.10/runpy.py(86): _run_code", False),
+        ("torch/utils/data/dataloader.py(517): __next__", False),
+        ("/env/lib/python3.7/site-packages/torchvision/transforms/functional.py(136): to_tensor", False),
+        ("<frozen importlib._bootstrap>(241): _call_with_frames_removed", False),
+        ("nn.Module: Linear_0", False),
+    ],
+)
+def test_whose_line_it_is(part: str, project: bool) -> None:
+    assert (blamed([part], "/here")[0] is not None) == project
+
+
+def test_without_stacks_the_operator_stands_for_the_line(tmp_path: Path) -> None:
+    trace = Written()
+    trace.span("user_annotation", "## loading ##", 0, 500)
+    trace.operator("aten::to", 90, 200)
+    trace.copied(100, PAGEABLE, 8)
+    (process,) = record(trace.save(tmp_path / "t.json")).processes
+    assert [event.name for event in process.events] == ["to in loading"]
+    assert any("with_stack=True" in note for note in process.notes)
+
+
+def test_a_call_of_hip_tells_its_kind_itself(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::copy_", 0, 100)
+    trace.span("cuda_runtime", "hipMemcpyWithStream", 10, 60, correlation=3, kind="1", size="2560")
+    trace.span("gpu_memcpy", "Memcpy HtoD (Host -> Device)", 30, 50, tid=7, correlation=3, device=0)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (event.bytes, event.pinned, event.blocking) == (2560, None, True)
+
+
+def test_the_command_shows_times_and_says_what_is_unknown(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["report", str(training().save(tmp_path / "run.pt.trace.json.gz"))])
+    text = " ".join(done.output.split())
+    assert done.exit_code == 0
+    assert done.output.startswith("PyTorch's profiler: run.pt.trace.json.gz\n")
+    assert "each training step: 2 copies to the device (4.50 KiB), 1 copy from it (4 B) and 1 wait for it" in text
+    assert "the host is blocked for 40 us of 1.00 ms (4 %)" in text
+    assert "says neither whether a copy repeats what was copied before nor where a module keeps its tensors" in text
+
+
+def test_ranks_become_one_report(tmp_path: Path) -> None:
+    files = [
+        training(distributedInfo={"rank": rank, "world_size": 2}).save(tmp_path / f"rank{rank}.json") for rank in (0, 1)
+    ]
+    assert [record(file).processes[0].rank for file in files] == [0, 1]
+    done = CliRunner().invoke(main, ["report", *map(str, files)])
+    assert done.exit_code == 0, done.output
+    assert "of each of 2 processes" in " ".join(done.output.split())
+
+
+def test_two_traces_are_compared(tmp_path: Path) -> None:
+    before, after = training().save(tmp_path / "a.json"), Written()
+    for number in range(3):
+        after.step(number, 1_000 * number, 1_000 * number + 500)
+        after.operator("autograd::engine::evaluate_function: X", 1_000 * number + 10, 1_000 * number + 20)
+    done = CliRunner().invoke(main, ["report", "--compare", str(before), str(after.save(tmp_path / "b.json"))])
+    assert done.exit_code == 0, done.output
+    assert "H2D" in done.output
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": nonsense}]}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": []}', "it holds no event of torch.profiler"),
+        (b'[{"ph": "X", "cat": "browser", "name": "paint", "ts": 1, "dur": 2}]', "it holds no event of torch.profiler"),
+        (b'{"schemaVersion": 1, "traceEvents": [1, null, {"ph": "X", "ts": "x", "name": 3}]}', "it holds no event"),
+        (gzip.compress(b'{"schemaVersion": 1, "traceEvents": []}')[:-9], "damaged or breaks off"),
+    ],
+)
+def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str) -> None:
+    file = tmp_path / "trace.json"
+    file.write_bytes(content)
+    done = CliRunner().invoke(main, ["report", str(file)])
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert line.startswith(f"error: {file}: not a trace that can be read: ")
+    assert says in line
+
+
+def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    file = training().save(tmp_path / "trace.json")
+    reading.read(str(file), lambda done, total: told.append((done, total)))
+    assert told[-1] == (file.stat().st_size, file.stat().st_size)
