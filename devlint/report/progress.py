@@ -13,10 +13,15 @@ _INTERVAL = 0.1
 
 
 class Progress:
-    """Call it with the files done and the files in all; it shows nothing during the first second."""
+    """Call it with what is done and what there is in all; it shows nothing during the first second.
 
-    def __init__(self, enabled: bool) -> None:
+    ``doing`` says what is done, ``counted`` whether its number is shown besides the bar.
+    """
+
+    def __init__(self, enabled: bool, doing: str = "checking", counted: bool = True) -> None:
         self._enabled = enabled
+        self._doing = doing
+        self._counted = counted
         self._due = time.monotonic() + _PATIENCE
         self._bar: rich.progress.Progress | None = None
 
@@ -35,10 +40,11 @@ class Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        number = [MofNCompleteColumn()] if self._counted else []
+        columns = TextColumn(self._doing), BarColumn(), *number, TimeRemainingColumn()
         # No thread that refreshes: workers are forked, and a fork takes no threads along.
         bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-        bar.add_task("check", total=total)
+        bar.add_task(self._doing, total=total)
         bar.start()
         return bar
 

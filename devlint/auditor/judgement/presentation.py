@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from devlint.auditor.running.merge import merge
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
 from devlint.record import Record
+from devlint.report.progress import Progress
 from devlint.rules.selection import validate
 
 EXIT_SHOWN, EXIT_FAILED = 0, 2
@@ -26,7 +28,7 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
     try:
         if exports is not None:
             exports.check(read=files)
-        records = [storage.read(file) for file in files] if files else storage.latest()
+        records = read(files) if files else storage.latest()
         if any(record.command != records[0].command for record in records):
             raise ConfigError("these are records of different runs, which make no report together")
         if (twice := _twice(files, records)) is not None:
@@ -44,6 +46,15 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
         say("error", f"the report cannot be written: {failure}")
         return EXIT_FAILED
     return EXIT_SHOWN
+
+
+def read(files: Sequence[str]) -> list[Record]:
+    """The records of files, with a progress bar where one takes long; raises ``storage.RecordError``."""
+    records = []
+    for file in files:
+        with Progress(sys.stderr.isatty(), f"reading {os.path.basename(file)}", counted=False) as progress:
+            records.append(storage.read(file, progress))
+    return records
 
 
 def _twice(files: Sequence[str], records: Sequence[Record]) -> str | None:
@@ -64,7 +75,7 @@ def show_comparison(files: Sequence[str], output_format: str = "text") -> int:
     from devlint.report.compare import compare, json, text
 
     try:
-        records = [storage.read(file) for file in files]
+        records = read(files)
     except storage.RecordError as error:
         say("error", str(error))
         return EXIT_FAILED
