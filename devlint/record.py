@@ -67,9 +67,10 @@ class Event:
     autograd ran it, for the forward operation in ``frame``. ``pinned`` speaks of the host's side of a copy,
     ``blocking`` says whether the host waited, ``non_blocking`` what the code asked for; ``temporary`` that the copy
     needed a temporary tensor first (its memory was not dense, or its dtype changed).
-    ``repeats`` counts copies of an unchanged tensor that this place had copied to the same device before.  ``unwaited``
-    counts asynchronous copies to the host whose result was read before anything waited for them.  ``loader`` is the
-    index in ``Process.loaders`` of the loader whose batch it was.  ``steps`` counts the steps of the phase in which it
+    ``repeats`` counts copies of an unchanged tensor that this place had copied to the same device before.
+    ``doubled`` counts copies of one that another place had copied there before. ``unwaited`` counts asynchronous
+    copies to the host whose result was read before anything waited for them. ``loader`` is the index in
+    ``Process.loaders`` of the loader whose batch it was. ``steps`` counts the steps of the phase in which it
     happened.
     """
 
@@ -94,6 +95,9 @@ class Event:
     seconds: float | None = None
     steps: int = 0
     repeats: int = 0
+    doubled: int = 0
+    double: Frame | None = None
+    """Where the same was copied before, of the latest of those that are ``doubled``."""
     unwaited: int = 0
     threads: tuple[str, ...] = ()
     steady: Steady | None = None

@@ -37,6 +37,9 @@ class Tally:
     bytes: int = 0
     seconds: float = 0.0
     repeats: int = 0
+    doubled: int = 0
+    double: int = NOWHERE
+    """The place that had copied the same before, of the latest of those that are ``doubled``."""
     unwaited: int = 0
     example: str = ""
     threads: set[str] = field(default_factory=set)
@@ -49,6 +52,8 @@ class Tally:
         self.bytes += tally.bytes
         self.seconds += tally.seconds
         self.repeats += tally.repeats
+        self.doubled += tally.doubled
+        self.double = tally.double or self.double
         self.unwaited += tally.unwaited
         self.example = self.example or tally.example
         self.threads |= tally.threads

@@ -236,6 +236,8 @@ class Ledger:
             seconds=total.seconds if self.timed else None,
             steps=total.steps,
             repeats=total.repeats,
+            doubled=total.doubled,
+            double=self.frames.frame(total.double) if total.doubled else None,
             unwaited=total.unwaited,
             threads=tuple(sorted(total.threads)),
             steady=self._steady(total) if phase == "train" else None,

@@ -339,3 +339,16 @@ def test_the_line_of_a_library_is_never_cut_off() -> None:
     event = replace(process.events[0], via=via)
     text = report(replace(record, processes=(replace(process, events=(event,)),)), width=72)
     assert "/loop.py:4711\n" in text
+
+
+def test_what_another_line_has_copied_before_is_told() -> None:
+    record = records.cnn()
+    (process,) = record.processes
+    event = replace(process.events[0], doubled=40, double=records.at(6))
+    assert "pageable, blocking, as line 6 did" in report(
+        replace(record, processes=(replace(process, events=(event,)),))
+    )
+    other = replace(event, double=replace(records.at(6), file="/home/me/other.py"))
+    assert "as other.py:6 did" in report(replace(record, processes=(replace(process, events=(other,)),)))
+    seldom = replace(event, doubled=3)
+    assert " did" not in report(replace(record, processes=(replace(process, events=(seldom,)),)))

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import torch
 
+from devlint.auditor.frames import NOWHERE
 from devlint.auditor.history import Tally, What
 from devlint.auditor.introspection.tensors import describe
 from devlint.auditor.recorder.attribution import Attribution, Origin, is_detached
@@ -210,8 +211,12 @@ class Kernels(Listener):
             detached=is_detached(origin),
         )
         tally = self._add(what, whole, host.numel() * host.element_size(), seconds)
-        if start == HOST and self._repeats.is_repeat(whole, end, origin.place):
-            tally.repeats += 1
+        if start == HOST:
+            earlier = self._repeats.copied(whole, end, origin.place)
+            tally.repeats += earlier.again
+            if earlier.elsewhere != NOWHERE:
+                tally.doubled += 1
+                tally.double = earlier.elsewhere
         if not origin.backward and whole.requires_grad and torch.is_grad_enabled():
             self._attribution.remember(origin.place)
         if blocking:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing import reductions
 
+from devlint.auditor.frames import NOWHERE
+
 WeakStorage: Any = reductions.StorageWeakRef
 """Knows whether a storage lives on, and keeps its identity (``_cdata``) from being given to another one."""
 _REMEMBERED = 4_096
@@ -17,8 +19,16 @@ _PIECES, _PIECE = 16, 4_096
 """Of memory larger than all pieces together, so many pieces of so many bytes are compared."""
 
 
+class Earlier(NamedTuple):
+    """What was done before with a tensor that is copied now, and has not changed since."""
+
+    again: bool = False
+    """Whether the same place has copied it to the same device."""
+    elsewhere: int = NOWHERE
+    """The last other place that has."""
+
+
 class _Key(NamedTuple):
-    place: int
     target: str
     storage: int
     offset: int
@@ -30,7 +40,10 @@ class _Seen(NamedTuple):
     storage: Any
     version: int
     checksum: int
-    again: bool = False
+    places: tuple[int, ...]
+    """The places that have copied it as it is, the last one at the end."""
+    needless: frozenset[int] = frozenset()
+    """Those that ever did so again."""
 
 
 class Repeats:
@@ -44,31 +57,34 @@ class Repeats:
     def __init__(self) -> None:
         self._seen: dict[_Key, _Seen] = {}
 
-    def is_repeat(self, source: torch.Tensor, target: str, place: int) -> bool:
-        """Whether ``place`` has copied this unchanged host tensor to ``target`` before; it has now in any case."""
+    def copied(self, source: torch.Tensor, target: str, place: int) -> Earlier:
+        """``place`` copies this host tensor to ``target``: who has done so before, while it was what it is now?"""
         if source.layout != torch.strided or source.numel() == 0 or source.is_inference():
-            return False
+            return Earlier()
         storage = source.untyped_storage()
         checksum = _checksum(source, storage)
         if checksum is None:
-            return False
+            return Earlier()
         shape, stride = tuple(source.shape), source.stride()
-        key = _Key(place, target, storage._cdata, int(source.storage_offset()), shape, stride)
+        key = _Key(target, storage._cdata, int(source.storage_offset()), shape, stride)
         version = source._version
         known = self._seen.pop(key, None)
         if known is None:
             if len(self._seen) >= _REMEMBERED:
                 self._seen.pop(next(iter(self._seen)), None)
-            self._seen[key] = _Seen(WeakStorage(storage), version, checksum)
-            return False
+            self._seen[key] = _Seen(WeakStorage(storage), version, checksum, (place,))
+            return Earlier()
+        same = (known.version, known.checksum) == (version, checksum)
+        others = tuple(one for one in known.places if one != place) if same else ()
+        again = same and len(others) < len(known.places)
+        needless = known.needless | {place} if again else known.needless
         # written again, so that it is the latest
-        same = known.version == version and known.checksum == checksum
-        self._seen[key] = _Seen(known.storage, version, checksum, known.again or same)
-        return same
+        self._seen[key] = _Seen(known.storage, version, checksum, (*others, place), needless)
+        return Earlier(again, others[-1] if others else NOWHERE)
 
     def places(self, storage: int) -> set[int]:
         """The places that copied this storage (its ``_cdata``) again without need."""
-        return {key.place for key, seen in list(self._seen.items()) if key.storage == storage and seen.again}
+        return {place for key, seen in list(self._seen.items()) if key.storage == storage for place in seen.needless}
 
 
 def _checksum(tensor: torch.Tensor, storage: torch.UntypedStorage) -> int | None:

@@ -177,5 +177,7 @@ def _less(tally: Tally, other: Tally) -> Tally:
         bytes=tally.bytes - other.bytes,
         seconds=tally.seconds - other.seconds,
         repeats=tally.repeats - other.repeats,
+        doubled=tally.doubled - other.doubled,
+        double=tally.double,
         threads=set(tally.threads),
     )

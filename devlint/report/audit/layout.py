@@ -167,6 +167,9 @@ def quality(table: Table, row: Row) -> str:
     rare = 0 < row.steps * 2 < steps
     seldom = f"{row.steps:,} of {plural(steps, 'step')}" if rare else ""
     again = "repeated" if row.repeats * 2 >= row.calls > 0 else ""
+    if not again and row.double is not None and row.doubled * 2 >= row.calls > 0:
+        file = "line " if row.frame and row.double.file == row.frame.file else f"{row.double.file.rpartition('/')[2]}:"
+        again = f"as {file}{row.double.line} did"
     return ", ".join(filter(None, [row.kind.how, again, seldom]))
 
 

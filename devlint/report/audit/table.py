@@ -78,6 +78,9 @@ class Row:
     calls: int = 0
     repeats: int = 0
     """How many of all calls copied what had been copied there before."""
+    doubled: int = 0
+    """How many copied what another line had copied before."""
+    double: Frame | None = None
     waits: bool = False
     """Whether the host waits here."""
 
@@ -170,6 +173,8 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
             together.setdefault((line, kind), []).append(number)
             row.calls += event.calls
             row.repeats += event.repeats
+            row.doubled += event.doubled
+            row.double = event.double or row.double
             row.waits = row.waits or event.kind == "sync" or bool(event.blocking)
             total = totals.setdefault(kind.direction, Row(Kind(kind.direction), [Cost()] * len(processes)))
             for each in (row, total):

@@ -305,6 +305,27 @@ def case_repeats() -> None:
     assert [found[first + offset].calls for offset in (0, 1, 3)] == [5, 5, 5]
 
 
+def case_what_two_lines_copy_is_doubled() -> None:
+    def work() -> None:
+        for _ in range(3):
+            batch = torch.ones(4)
+            batch.to(DEVICE)
+            batch.to(DEVICE)
+            batch.add_(1)
+            batch.to(DEVICE)  # not what it was
+
+    found = {event.frame.line: event for event in seen(work) if event.frame}
+    first = lines(case_what_two_lines_copy_is_doubled, "batch.to")[0]
+    assert [(found[first + offset].doubled, found[first + offset].repeats) for offset in (0, 1, 3)] == [
+        (0, 0),
+        (3, 0),
+        (0, 0),
+    ]
+    twin = found[first + 1].double
+    assert twin is not None
+    assert twin.line == first
+
+
 def case_repeats_see_what_numpy_writes() -> None:
     for size in (8, 1 << 20):
         tensor = torch.zeros(size)
