@@ -134,3 +134,27 @@ def test_a_part_says_where_the_whole_is_by_now() -> None:
         whole.first(torch.ones(1, 4, device="meta"))
         models = seen(session).models
     assert (models.outermost, models.devices) == (("Halves",), ("meta",))
+
+
+def test_a_model_whose_method_calls_its_parts_is_the_model() -> None:
+    """As that of a framework, whose `training_step` calls a network and not the model itself."""
+
+    class Mine(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(4, 4))
+
+        def training_step(self, x):
+            return self.net(x)
+
+        def judge(self, other, x):
+            return other(x)
+
+    with watching(ForwardCheck) as session:
+        mine = Mine()
+        mine.training_step(torch.ones(1, 4))
+        assert seen(session).models.outermost == ("Mine",)
+        assert mine.judge(nn.Linear(4, 2), torch.ones(1, 4)).shape == (1, 2)
+        models = seen(session).models
+    assert models.outermost == ("Mine", "Linear")
+    assert models.parameters == (16 + 4) + (8 + 2)

@@ -20,7 +20,7 @@ from torch.nn.modules import module as hooks
 from devlint.auditor.explanation.explain import chain, examine
 from devlint.auditor.explanation.messages import is_mismatch
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors, path_of
-from devlint.auditor.modules.models import Observed
+from devlint.auditor.modules.models import Observed, holder
 from devlint.auditor.modules.strays import Key, Strays
 from devlint.auditor.session import Listener, Session, emit
 from devlint.record import Mismatch, Party
@@ -242,7 +242,7 @@ class ForwardCheck(Listener):
         if number == 1:
             self._quiet = 0
         if number in _SCANNED:
-            self._models.outermost(module)
+            self._models.outermost(holder(module, self._session.frames))
             self._strays.scan(module)
         self._quiet += 1
         # what was compiled with the hooks in place would be compiled again without them

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
+from types import FrameType
 
 import torch
 from torch import nn
 
 from devlint.auditor.explanation.trail import is_wrapper
+from devlint.auditor.frames import Frames
 from devlint.auditor.introspection.tensors import children, device_of, dtype_name, fields, own_tensors, path_of, walk
 from devlint.record import Models
 
@@ -113,6 +116,22 @@ class Observed:
             unaligned=tuple(sorted(self._unaligned, key=lambda text: -self._unaligned[text])),
             managed=self._managed,
         )
+
+
+def holder(module: nn.Module, frames: Frames) -> nn.Module:
+    """The project's own module in whose method a module is called, if it is a part of that; else the module itself.
+
+    Frameworks call a method such as ``training_step``, so that the model itself is never called.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_varnames[:1] == ("self",) and code.co_argcount and frames.is_project(code):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, nn.Module) and any(one is module for _, one in walk(owner)):
+                return owner
+        frame = frame.f_back
+    return module
 
 
 def autocast_dtype(device_type: str) -> torch.dtype | None:
