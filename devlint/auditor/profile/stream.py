@@ -18,7 +18,7 @@ _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 16
 _HEAD = 1 << 20
 """So many bytes at each end are searched for the facts that stand beside the events."""
-_TRACE = re.compile(rb'"traceEvents"\s*:|"schemaVersion"\s*:|\A\s*\[')
+_TRACE = re.compile(rb'"traceEvents"\s*:|"schemaVersion"\s*:|\A\s*\[.*?"ph"\s*:', re.DOTALL)
 _RECORD = re.compile(rb'\A\s*\{\s*"format"\s*:')
 
 Shown = Callable[[int, int], None]

@@ -15,7 +15,7 @@ from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import parameters
 from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of, way_to
 from devlint.rules.code.control_flow import is_bound_at
-from devlint.rules.code.device_owners import has_device, says_tensor
+from devlint.rules.code.device_owners import has_device
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -91,7 +91,7 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
 def _is_tensor(source: Source, node: ast.AST, name: str) -> bool:
     """Whether a name is surely one of a tensor, or of what has a device as a tensor has."""
     function = around(source, node)
-    array = name in _arrays(function) and not says_tensor(function, name)
+    array = name in _arrays(function)
     return has_device(source, node, name) and not array and not _may_be_none(source, node, name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import beside, statement_around
@@ -86,7 +85,7 @@ class UnsynchronizedTiming(Rule):
 
     def judge(self, site: Timing) -> Reports:
         """A report for each time that was taken too early."""
-        name = PurePath(self.source.filename).name
+        name = self.source.filename.replace("\\", "/").rpartition("/")[2]
         rough = _MEASURES.search(self.source.text) is None and _MEASURES.search(name) is None
         yield Report(
             "the clock is read before the device has done its work: the time is that of queueing it",
