@@ -165,8 +165,8 @@ class ForwardCheck(Listener):
         A hook of the module itself, while it runs: one of all modules would be asked of each that is called inside, and
         torch.compile would compile them for it.
         """
-        if isinstance(module, torch.jit.ScriptModule):
-            return
+        if isinstance(module, torch.jit.ScriptModule) or fields(module).get("_compiled_call_impl") is not None:
+            return  # its hooks are a part of what is compiled
 
         def returned(*_: object) -> None:
             handle.remove()
