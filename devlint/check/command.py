@@ -109,24 +109,22 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
 
 
 def _leave_out(result: Result) -> None:
-    """Who has not selected a rule is not told of code that nothing uses, nor of what the project makes irrelevant.
+    """Who has not selected a rule is not told of code that nothing uses, or others wrote, nor of what matters nowhere.
 
-    It may change the default device, or never leave it.
+    The project may change the default device, or never leave it.
     """
     told = [finding for finding in result.findings if not finding.selected]
     if told:
+        from devlint.check.filters.copies import copied
         from devlint.check.filters.dead_code import dead
         from devlint.check.filters.on_the_cpu import staying
         from devlint.check.filters.other_default import elsewhere
 
-        gone = dead(told)
-        left_out = set(map(id, gone))
-        used = [finding for finding in told if id(finding) not in left_out]
-        gone += elsewhere(used)
-        left_out = set(map(id, gone))
-        gone += staying([finding for finding in used if id(finding) not in left_out])
-        result.withheld += gone
-        left_out.update(map(id, gone))
+        left_out: set[int] = set()
+        for irrelevant in (copied, dead, elsewhere, staying):
+            gone = irrelevant([finding for finding in told if id(finding) not in left_out])
+            result.withheld += gone
+            left_out.update(map(id, gone))
         result.findings = [finding for finding in result.findings if id(finding) not in left_out]
 
 

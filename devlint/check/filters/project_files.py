@@ -19,7 +19,12 @@ _INSTALLED = ("node_modules", "venv", "env", "build", "dist")
 def begins(names: list[str]) -> bool:
     """Whether a project begins in a folder that has files of these names."""
     signs = any(name.lower().startswith(_SIGNS) for name in names) and "__init__.py" not in names
-    return signs or not _BEGINS.isdisjoint(names)
+    return signs or is_repository(names)
+
+
+def is_repository(names: list[str]) -> bool:
+    """Whether a folder that has entries of these names is where a repository begins."""
+    return not _BEGINS.isdisjoint(names)
 
 
 def root(folder: str) -> str:

@@ -1,0 +1,59 @@
+"""Of a copy of another project, which keeps its licence, only errors are told to those who select no rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import run
+
+OLD = """\
+import torch
+from torch.cuda.amp import autocast
+
+x = torch.ones(3, 3)
+x.cuda()
+with autocast():
+    print(x @ x)
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "LICENSE").write_text("MIT\n")
+    folder = tmp_path / "application" / "yolo"
+    (folder / "models").mkdir(parents=True)
+    (folder / "README.md").write_text("# Yolo\n")
+    (folder / "LICENSE.txt").write_text("GPL\n")
+    (folder / "models" / "old.py").write_text(OLD)
+    return folder
+
+
+def codes(*options: str) -> list[str]:
+    shown = run("--output-format", "concise", *options).stdout
+    return [line.split()[1] for line in shown.splitlines() if ".py:" in line]
+
+
+def test_what_warns_in_a_copy_is_for_those_who_select_the_rule(copy: Path) -> None:
+    """Seen in MQBench: a whole detector, as an example of what it quantizes."""
+    assert codes(".") == ["DVL102"]
+    assert codes("--select", "DVL701", ".") == ["DVL701"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("LICENSE", " MIT\n\n"), ("setup.py", "setup()\n"), ("license.py", "GPL = 3\n")],
+)
+def test_what_has_the_same_licence_or_is_installed_is_no_copy(copy: Path, name: str, text: str) -> None:
+    if name != "setup.py":
+        (copy / "LICENSE.txt").unlink()
+    (copy / name).write_text(text)
+    assert codes(".") == ["DVL102", "DVL701"]
+
+
+def test_a_repository_of_its_own_is_no_copy(copy: Path) -> None:
+    (copy / ".git").mkdir()
+    assert codes(".") == ["DVL102", "DVL701"]
