@@ -124,6 +124,18 @@ def test_hints_about_notebooks_are_for_those_who_ask() -> None:
     assert [finding.code for finding in check_source(cells, "sums.ipynb", config)] == ["DVL601"]
 
 
+def test_an_old_default_type_is_for_those_who_ask_in_notebooks_and_beside_a_dtype() -> None:
+    """Seen in challenges that train in double precision if they are told to, and in experiments of years ago."""
+    line = "torch.set_default_tensor_type(torch.DoubleTensor)\n"
+    asking = Config(rule_layers=(RuleLayer(("DVL702",)),))
+    chosen = "import torch\n\ndef f(dtype):\n    if dtype == torch.float64:\n        " + line
+    for name, text in (("a.ipynb", notebook("import torch", line)), ("a.py", chosen)):
+        assert check_source(text, name) == []
+        assert [finding.code for finding in check_source(text, name, asking)] == ["DVL702"]
+    for text in (f"import torch\n\n{line}", chosen.replace("dtype == torch.float64", "dtype")):
+        assert told(text) == [("DVL702", "warning")]
+
+
 def test_hints_about_other_files_are_for_all() -> None:
     for name in ("sums.py", "contests/sums.py", "/of/somebody/tests/project/sums.py", "C:/tests/project/sums.py"):
         assert ("DVL203", "info") in told(OF_A_TEST, name=name)
