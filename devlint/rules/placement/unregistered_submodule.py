@@ -63,6 +63,7 @@ class UnregisteredSubmodule(Rule):
     - The modules are registered in some other way: as attributes of their own, by `nn.Sequential(*self.layers)`, by
       `add_module`; or what is in them is: `self.tables[name].register_parameter("weight", layer.weight)`.
     - The container is a placeholder, and an `nn.ModuleList` or another module has its place when `__init__` is over.
+    - The constructor deletes the container again, `del self.layers`, once it has stacked their weights, say.
     - The only module in it is the one that keeps it: `[self]`.
     - The container is handed to a call that may register them.
     - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.

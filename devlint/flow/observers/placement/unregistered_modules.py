@@ -117,7 +117,7 @@ class UnregisteredModules(Observer):
         registered = set(_below(list(held.values()), state))
         cared_for = _cares(info)
         constructor = info.method("__init__")
-        passed_on = frozenset() if constructor is None else _passed_on(constructor)
+        passed_on = frozenset[str]() if constructor is None else _passed_on(constructor) | _deleted(constructor)
         for key, kept in mine:
             handed_on = kept.name in _handed_on(info.index.tree) or kept.name in passed_on
             # a list in whose place every path has put a module by now
@@ -268,6 +268,12 @@ def _passed_on(constructor: FunctionInfo) -> frozenset[str]:
             given = (part.id for part in nodes.given(call) if isinstance(part, ast.Name))
             found.update(attr for name in given for attr in of_name.get(name, ()))
     return frozenset(found)
+
+
+def _deleted(constructor: FunctionInfo) -> frozenset[str]:
+    """The attributes that a constructor deletes again: what was made of them is kept elsewhere."""
+    targets = (target for node in constructor.nodes if isinstance(node, ast.Delete) for target in node.targets)
+    return frozenset(filter(None, map(names.of_self, targets)))
 
 
 def _held(node: ast.expr) -> Iterator[ast.Attribute]:
