@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     import libcst
 
 _BEYOND_ASCII = r"[^\x00-\x7f]"
-_ELIDED = r"^\s*\.{4,}\s*$|\{%.*%\}|\{\{.*\}\}"
-"""A line of a template, or one of dots that stand for code."""
+_ELIDED = r"^\s*\.{4,}\s*$|\bdef \w+\(\.\.\.\)|[\w)\]]\s+\.\.\.\s*$|\{%.*%\}|\{\{.*\}\}"
+"""A line of a template, one of dots that stand for code, or one that has them for parameters or for more terms."""
+_NO_VALUE = r"^[^\"'#]*=\s*#"
+"""An assignment of what is yet to be written."""
 
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
@@ -136,8 +138,9 @@ def tree_of(
     except SyntaxError as error:
         row, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
         more = hint(text, row, column, error.msg) if hint is not None else ""
-        unfinished = _keeps_the_place(text, row, error.msg)
-        elided = re.search(_ELIDED, "".join(split_lines(text)[row - 1 : row])) is not None
+        line = "".join(split_lines(text)[row - 1 : row])
+        unfinished = _keeps_the_place(text, row, error.msg) or re.search(_NO_VALUE, line) is not None
+        elided = re.search(_ELIDED, line) is not None
         return ParseFailure(f"{error.msg}{more}", row, column, bool(more), unfinished, of_syntax=True, elided=elided)
     except (RecursionError, MemoryError):
         return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)

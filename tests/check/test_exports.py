@@ -60,6 +60,10 @@ def test_what_is_wrong_in_it_is_told(text: bytes) -> None:
     [
         ("for x in range(3):\n    # YOUR CODE GOES HERE\n\nprint(x)", "info"),
         ("for x in range(3):\n    # YOUR CODE GOES HERE\n    #####\n\n", "info"),
+        ("x = #... ADD CODE HERE\nprint(x)", "info"),
+        ("total = x + y ...\nprint(total)", "info"),
+        ("def boundary(...):\n    pass", "info"),
+        ("print 'more ...'", "error"),
         ("for x in range(3):\n\nprint(x)", "error"),
         ("# a loop\nfor x in range(3):", "error"),
     ],
@@ -69,6 +73,13 @@ def test_a_place_to_fill_in_is_a_hint(cell: str, severity: str) -> None:
     found = check_source(text, "a.ipynb", asking)
     assert [(one.code, str(one.severity)) for one in found] == [("DVL900", severity)]
     assert bool(check_source(text, "a.ipynb")) is (severity == "error")
+
+
+def test_a_sketch_of_a_program_is_for_those_who_ask() -> None:
+    """Seen in neurodiffeq, which keeps what its interface was to look like."""
+    for line in ("def boundary(...):\n    pass\n", "def pde(u, x):\n    return diff(u, x) + diff(u, u) ...\n"):
+        assert check_source(f"import torch\n\n{line}", "sketch.py") == []
+    assert [one.code for one in check_source("import torch\nx = # 3\n", "a.py")] == ["DVL900"]
 
 
 def test_a_program_in_which_a_comment_stands_for_a_block_is_broken() -> None:

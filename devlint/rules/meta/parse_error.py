@@ -34,7 +34,8 @@ class ParseError(Rule):
 
     It is for those who select the rule where nothing was to be checked, or nobody would mend it: the file imports
     something, and never names torch; the line is one of a template, `{{ name }}`, or of dots, for code that is left
-    out, or, in a notebook, a comment that keeps the place of a block that its reader is to write; it is a pointer of
+    out, as in `def f(...):`, or, in a notebook, a comment that keeps the place of a block, or a value,
+    `x = # YOUR CODE`, that its reader is to write; it is a pointer of
     Git LFS to the file that is meant; or it is a copy that was put aside (`archive/`, `old/`, `third_party/`). Else
     never, unless it is ignored by name: `--select` of other rules does not switch it off. A file that is not meant to
     parse belongs under `exclude` or `per-file-ignores`; where it is a comment of the file that should say so,
