@@ -26,6 +26,8 @@ _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 _OF_ANYTHING = r"(?i)(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*"
 _NOWHERE = r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z"
 """A default with which a function takes no accelerator."""
+_OTHER_GPU = r"'cuda(?::(?:\{\}'\.format\()?|', )[1-9]"
+"""How a GPU is written that `.cuda()` does not mean as a rule, and which not every machine has."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
 _TAKES_ARRAYS = frozenset(f"torch.{name}" for name in ("from_numpy", "Tensor", "FloatTensor", "LongTensor"))
@@ -48,11 +50,12 @@ def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
 
 
 def _names_cuda(source: Source, node: ast.AST, text: str) -> bool:
-    """Whether a device is CUDA wherever it is assigned, so that to name it instead of CUDA opens nothing."""
+    """Whether a device is CUDA wherever it is assigned, so that to name it opens nothing, or is one GPU of several."""
     classes = (outer for outer, _ in reversed(way_to(source, node)) if isinstance(outer, ast.ClassDef))
     here = next(classes, source.tree) if "." in text else around(source, node)
     held = assigned(here).get(text) or assigned(source.tree).get(text) or ()
-    return bool(held) and all(_is_cuda(value) for _, value in held)
+    numbered = any(re.search(_OTHER_GPU, ast.unparse(value)) for _, value in held)
+    return numbered or (bool(held) and all(_is_cuda(value) for _, value in held))
 
 
 def _is_cuda(value: ast.AST | None) -> bool:
