@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from devlint.check.analysis import check_source
 from devlint.check.engine import check_paths
@@ -199,3 +200,33 @@ def test_a_base_wraps_where_its_subclass_lets_it() -> None:
         "return super().forward(x, target.to(x.device)) / self.network.out_features",
     ]
     assert check_source(DENIED_BY_A_SUBCLASS, config=config) == []
+
+
+MEET = """\
+import os
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+{met}
+{more}
+x = torch.ones(3, device=f"cuda:{{os.environ['LOCAL_RANK']}}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("met", "does"),
+    [
+        ("dist.barrier()", "this opens a context on the current device"),
+        ("dist.broadcast_object_list([3])", "this uses the current device"),
+    ],
+)
+def test_a_barrier_is_not_said_to_use_the_first_gpu(met: str, does: str) -> None:
+    """NCCL takes the GPU that a process has used for it, or guesses that from the rank, as torch's docstring says."""
+    (found,) = (one for one in check_source(MEET.format(met=met, more="")) if one.code == "DVL502")
+    assert [place.label for place in found.related] == [does]
+    assert "the device index indicated by the global rank mod local device count" in str(dist.barrier.__doc__)
+    late = MEET.format(met=met, more='torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))')
+    (found,) = (one for one in check_source(late) if one.code == "DVL502")
+    assert found.message.endswith("each opens a context on GPU 0")

@@ -40,8 +40,10 @@ class DdpSetup(Rule):
     A wrapper hands on its call to the module, and no other attribute: `model.encode` raises an `AttributeError`, and
     only where there are several GPUs if it is only wrapped there.
 
-    A process that has chosen no device uses GPU 0 for whatever names none: `barrier`, the collectives of objects,
-    `empty_cache`. NCCL then meets several processes on one GPU, and they hang or raise "Duplicate GPU detected".
+    A process that has chosen no device uses GPU 0 for whatever names none. In the collectives of objects, NCCL then
+    meets several processes on one GPU, and they hang or raise "Duplicate GPU detected". For a `barrier`, it takes the
+    GPU that the process has used, or guesses one from the rank; torch opens a context on GPU 0 all the same, which
+    takes memory there for each process.
 
     ## Example
     ```python
@@ -172,7 +174,7 @@ class DdpSetup(Rule):
         made = Step(site.node, "the process group is made here")
         if site.late is not None and site.waits is not None:
             yield Report(
-                "the processes meet before each has chosen its device: this uses GPU 0 in all of them",
+                "the processes meet before each has chosen its device: each opens a context on GPU 0",
                 node=site.waits.node,
                 label="the current device is still GPU 0",
                 severity=Severity.WARNING,

@@ -346,7 +346,7 @@ class ProcessGroups(Observer):
             if not self._is_alone(call):
                 self._made.setdefault(call.node, _Made(call.node, scope_of(frame), name, frame.info))
         elif self._waits is None and not _names_device(call):
-            self._waits = Step(call.node, "this uses the current device")
+            self._waits = Step(call.node, _does(path))
 
     def _ordered(self, frame: Frame, call: Call, path: str) -> None:
         """What a function and those that it calls do first: meet in a group, or choose a device."""
@@ -369,7 +369,7 @@ class ProcessGroups(Observer):
         """A process chooses its device after it has met others, unless one path does the one and one the other."""
         apart = _apart(frame, waits, call.node) if order.inside else frame.branches > 0
         if not apart and not isinstance(call.argument(0, "device"), Const):
-            met = Step(waits, "this uses the current device")
+            met = Step(waits, "the processes meet here")
             late = Step(call.node, "the process chooses its device here")
             self._late.setdefault(waits, Group(order.node, scope_of(frame), "nccl", None, met, True, late))
 
@@ -396,6 +396,11 @@ class ProcessGroups(Observer):
             named = self._ranked.get(made.info)
             whole = entry or made.info is None
             yield Group(made.node, made.scope, made.backend, named, self._waits, whole)
+
+
+def _does(path: str) -> str:
+    """What a collective does that is not told its device: NCCL guesses that of a barrier from the rank."""
+    return "this opens a context on the current device" if path == _BARRIER else "this uses the current device"
 
 
 def _names_device(call: Call) -> bool:
