@@ -75,3 +75,11 @@ def test_what_is_prepared_after_it_was_loaded_is_asked_for(first: str, second: s
     assert len([found for found in check_source(text) if found.code == "DVL114"]) == told
     config = Config(rule_layers=(RuleLayer(("DVL114",)),))
     assert len([found for found in check_source(text, config=config) if found.code == "DVL114"]) == 1
+
+
+def test_a_pipeline_takes_one_device_map_that_spreads_it() -> None:
+    """Seen in Plato: `"auto"` raises where the move would."""
+    text = "import torch\nfrom diffusers import StableDiffusionPipeline\n\n\ndef load(name):\n"
+    text += '    return StableDiffusionPipeline.from_pretrained(name, device_map="auto").to(torch.device("cuda"))\n'
+    (found,) = check_source(text)
+    assert 'neither `"balanced"` nor a device' in found.help

@@ -41,7 +41,10 @@ _MANAGERS = {
         "is placed by its device map", "the move undoes that, or raises where parts are offloaded", _LEAVE_OUT
     ),
     "mapped pipeline": _Manager(
-        "is placed by its device map", "the pipeline refuses to be moved", _LEAVE_OUT, Severity.ERROR
+        "is placed by its device map",
+        "the pipeline refuses to be moved",
+        'leave the move out, or the map, if that is neither `"balanced"` nor a device: pipelines take no other',
+        Severity.ERROR,
     ),
     "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
     "prepared": _Manager("is placed by accelerate", _IN_VAIN, _LEAVE_OUT, part=Severity.INFO),
