@@ -351,3 +351,44 @@ def test_what_is_saved_may_be_a_word() -> None:
     text = "import torch\n\ndef f(net, x, path, other, device):\n    x.cpu()\n    np.save('scores', other)\n"
     text += "    net.load_state_dict(torch.load(path))\n"
     assert [one.code for one in check_source(text) if one.code == "DVL604"] == ["DVL604"]
+
+
+MADE_HERE = """
+import os
+from pathlib import Path
+
+import torch
+
+BASIS = "basis.pt"
+
+class Cache:
+    def load(self, path):
+        self.tuples = torch.load(path)
+
+    def keys(self):
+        return self.tuples.keys()
+
+def best(model, folder, epochs):
+    for epoch in range(epochs):
+        torch.save(model.state_dict(), os.path.join(folder, f"{epoch}.pt"))
+    model.load_state_dict(torch.load(os.path.join(folder, "0.pt")))
+
+def basis(device):
+    path = Path(__file__).parent / "data" / BASIS
+    return torch.load(path).to(torch.float32).to_dense()
+"""
+
+
+def test_what_a_program_makes_or_brings_is_for_those_who_ask() -> None:
+    """Seen in CrypTen, LibCity and the geometric algebra transformer."""
+
+    def rows(text: str) -> list[int]:
+        return [one.span.row for one in check_source(text) if one.code == "DVL604"]
+
+    cache, _, rest = MADE_HERE.partition("def best")
+    made = f"import os\nimport torch\nfrom pathlib import Path\n\ndef best{rest}"
+    assert rows(cache) == rows(made) == []
+    # a mapping of weights, the best epoch of another folder, and a file of the user's
+    assert rows(f"{cache}\ndef stored(model):\n    return model.state_dict()\n") == [11]
+    assert rows(made.replace('(folder, "0', '("runs", "0')) == [8]
+    assert rows(made.replace("Path(__file__).parent", "Path('/data')")) == [12]

@@ -93,9 +93,10 @@ class LoadWithoutMapLocation(Rule):
     - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers and prepared
       data are nearly always on the CPU, and so is what a class restores whose file does not know torch; weights from a
       URL, which are nearly always saved from there; a whole network that stays where it is put, if no device is at hand
-    - the program has made the file itself: the function has saved, copied or trained it before, as has the object that
-      keeps its path, or reads it from memory; the file saves from the CPU alone; the only process that there is goes
-      on with a training that it has saved, with the optimizer or the number of the epoch
+    - the program has made the file itself: the function has saved, copied or trained it before, or another one in the
+      same folder, as has the object that keeps its path, or reads it from memory; the file saves from the CPU alone;
+      the file lies beside the code, `Path(__file__).parent / "basis.pt"`, and holds no state dict; the only process
+      that there is goes on with a training that it has saved, with the optimizer or the number of the epoch
     - the file names CUDA, and never asks which accelerator there is, or stops where CUDA is missing, or calls before
       what raises without it; the function moves something to CUDA whatever happens, `net.cuda()`, unless the file
       speaks of processes with a GPU each; the file builds kernels for CUDA or imports what needs it; only a setting
@@ -146,6 +147,7 @@ class LoadWithoutMapLocation(Rule):
         weights = weights or _keeps_weights(self.source, site.node)
         weights = weights and site.purpose != "state of numbers"
         weights = weights and site.function == LOAD and not _from_here(self.source, site.node)
+        weights = weights and (state or not _lies_beside(self.source, site.node))
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
         whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
         whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
@@ -226,7 +228,10 @@ def _from_here(source: Source, node: ast.AST) -> bool:
     file = node.args[0]
     if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
         return True
-    path = _written(_path_of(file))
+    path, inside = _written(_path_of(file)), _saved(around(source, node))
+    folder = _folder(file)
+    if folder and inside.get(folder, node.lineno) < node.lineno:
+        return True
     if _has_trained(source, node, file) or _saves_from_cpu(source, node, path):
         return True
     if ast.unparse(file).startswith("self."):
@@ -234,8 +239,7 @@ def _from_here(source: Source, node: ast.AST) -> bool:
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
         holders = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
         return path in _saved(next(holders, None) or around(source, node))
-    first = _saved(around(source, node)).get(path)
-    return first is not None and first < node.lineno
+    return inside.get(path, node.lineno) < node.lineno
 
 
 def _has_trained(source: Source, node: ast.Call, file: ast.expr) -> bool:
@@ -299,7 +303,9 @@ def _keeps_weights(source: Source, node: ast.AST) -> bool:
     for outer, _ in reversed(way_to(source, node)):
         whole = outer if receiver(outer) is whole else whole
     held = [target for target in targets_of(statement_of(source, whole)) if target.startswith("self.")]
-    return any(re.search(_HELD.format(re.escape(target)), source.text) for target in held)
+    # a mapping may be one of anything
+    used = _HELD if "state_dict" in source.text else _HELD.replace("items|keys|", "")
+    return any(re.search(used.format(re.escape(target)), source.text) for target in held)
 
 
 @lru_cache(maxsize=8)
@@ -328,9 +334,26 @@ def _saved(body: ast.AST) -> dict[str, int]:
     rows: dict[str, int] = {}
     for call in ast.walk(body):
         if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith(_WRITING):
-            to = _written(_path_of(call.args[1]))
-            rows[to] = min(call.lineno, rows.get(to, call.lineno))
+            path = _path_of(call.args[1])
+            for to in filter(None, (_written(path), _folder(path))):
+                rows[to] = min(call.lineno, rows.get(to, call.lineno))
     return rows
+
+
+def _folder(path: ast.expr) -> str:
+    """The folder that a path names before the name of a file, as a dump; empty where it names none."""
+    if isinstance(path, ast.BinOp) and not isinstance(path.left, ast.Constant):
+        return f"folder {ast.dump(path.left)}"
+    joined = isinstance(path, ast.Call) and ast.unparse(path.func).endswith("path.join") and path.args[:-1]
+    return f"folder {list(map(ast.dump, joined))}" if joined else ""
+
+
+def _lies_beside(source: Source, node: ast.AST) -> bool:
+    """Whether a file is found by where the code is: it was saved for all, with the package."""
+    file = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    held = assigned(around(source, node)).get(file.id, ()) if isinstance(file, ast.Name) else ()
+    paths = (ast.unparse(path) for path in (file, *(value for _, value in held)) if path is not None)
+    return any("__file__" in path and re.search(r"\.parent\b|dirname\(", path) for path in paths)
 
 
 def _written(path: ast.expr) -> str:
