@@ -290,3 +290,13 @@ def test_what_is_computed_with_before_the_move_keeps_its_type_up_to_there() -> N
     assert finding.help == "create it there: `torch.eye(..., device=mask.device)`"
     (finding,) = check(text.format("torch.eye(len(mask)).to(mask)"))
     assert finding.help == "create it there: `torch.eye(..., device=mask.device, dtype=mask.dtype)`"
+
+
+@pytest.mark.parametrize("size", ["1", "()", "[]", "torch.Size([])", "torch.Size()", "(1, 1)"])
+def test_one_number_is_for_those_who_ask(size: str) -> None:
+    """Seen in CellBender: the hyperparameters of a model, each times a one without dimensions."""
+    text = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+    text += "        return x + {}.to(x.device)\n"
+    assert [one.code for one in check_source(text.format("torch.ones(3)"))] == ["DVL203"]
+    assert check_source(text.format(f"torch.ones({size})")) == []
+    assert [one.code for one in check(text.format(f"torch.ones({size})"))] == ["DVL203"]

@@ -41,6 +41,7 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _SIZES = (ast.List, ast.Tuple)
+_NO_DIMENSION = r"\(\)|\[\]|(?:torch\.)?Size\((?:\[\]|\(\))?\)"
 _ALIKE = ("type_as", "type")
 """The moves that go by another tensor, and take its type as well."""
 _DRAWS = r"rand\w*|normal|bernoulli|multinomial|poisson"
@@ -89,9 +90,9 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It has one element, `torch.zeros(1)`, or nothing shows that it happens again and again, as in a loop, a step
-      of training or the methods of a module; it is kept from its first use on, under a test that it is not there
-      yet, or in the state of an optimizer, or registered as a buffer; the function is compiled with
+    - It has one element, `torch.zeros(1)` or `torch.ones(())`, or nothing shows that it happens again and again, as in
+      a loop, a step of training or the methods of a module; it is kept from its first use on, under a test that it is
+      not there yet, or in the state of an optimizer, or registered as a buffer; the function is compiled with
       `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
       others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
       which follows `x` in a trace of it, where `device=x.device` becomes a constant.
@@ -355,7 +356,9 @@ def _needed(made: Creation) -> bool:
 
 
 def _is_single(made: Creation) -> bool:
-    """Whether a creation says in its size that it makes one element: `torch.zeros(1)`."""
+    """Whether a creation says in its size that it makes one element: `torch.zeros(1)`, `torch.ones(torch.Size([]))`."""
+    if len(made.node.args) == 1 and re.fullmatch(_NO_DIMENSION, ast.unparse(made.node.args[0])):
+        return True
     sizes = [part for given in made.node.args for part in (given.elts if isinstance(given, _SIZES) else (given,))]
     return bool(sizes) and all(isinstance(size, ast.Constant) and size.value in (1, 1.0) for size in sizes)
 
