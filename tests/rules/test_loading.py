@@ -366,3 +366,41 @@ def test_an_object_that_makes_batches_makes_a_kind_of_its_own(collate: str, told
     """Seen in maskrcnn-benchmark: such batches have no `pin_memory`, and a `.to` that takes a device alone."""
     text = COLLATED.format(collate=collate, imported="from boxes import BatchCollator, made, stacked\n")
     assert [one.code for one in check_source(text)] == told
+
+
+BUSY = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Frames(Dataset):
+    def __init__(self, folder, device):
+        self.folder, self.device = folder, device
+
+    def __getitem__(self, index):
+        return encode(self.folder, index, self.device)
+
+def train(model, folder, device):
+    frames = Frames(folder, device)
+    loader = DataLoader(frames, batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for x in loader:
+        model(x.to(device, non_blocking=True)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", False),
+        ("DataLoader(frames", "DataLoader(dataset=frames", False),
+        ("Frames(folder, device)", 'Frames(folder, "cuda:1")', True),
+        ("batch_size=4", "batch_size=4, num_workers=2", True),
+    ],
+)
+def test_samples_that_are_computed_on_the_device_take_the_time(old: str, new: str, told: bool) -> None:
+    """Seen in habitat-lab, whose data set runs a network for each of its samples."""
+    text = BUSY.replace(old, new) if old else BUSY
+    assert ("DVL301" in {one.code for one in check_source(text)}) is told
+    asking = Config(rule_layers=(RuleLayer(("DVL301",)),))
+    assert [one.code for one in check_source(text, config=asking)] == ["DVL301"]

@@ -13,6 +13,7 @@ from devlint.rules.code.blocks import (
     assigned,
     evaluates,
     function_at,
+    given,
     keyword_of,
     method_of,
     receiver,
@@ -87,6 +88,8 @@ class MissingPinMemory(Rule):
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
     - Who selects the rule is told where all that is copied is converted on the host before, or has gaps in memory,
       `x[:, :-1]`, which torch closes there first.
+    - So is who selects the rule where the loader has no workers, and its data set is given the device that the batches
+      go to, `DataLoader(Frames(device))`: what it computes there takes the time.
     - The default device of the file is an accelerator.
 
     ## Fix safety
@@ -152,6 +155,7 @@ class MissingPinMemory(Rule):
         released = site.released or any(move.non_blocking for move in moves)
         converted = bool(moves) and site.measured is None and all(self._converted(move) for move in moves)
         told = released or (bool(moves) and not alone)
+        busy = alone and self._works_there(site, moves)
         copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
@@ -162,7 +166,7 @@ class MissingPinMemory(Rule):
             steps=_copies(moves),
             help=(_ELSEWHERE if site.given else _HERE) + _overlap(moves),
             # no evaluation waits for this, and what nobody sees copied may be another tensor by then
-            asked=converted or evaluated or not told or (not released and self._is_idle(site)),
+            asked=converted or evaluated or not told or (not released and self._is_idle(site)) or busy,
             fix=self._fix(site, moves),
             # loaders whose batches are copied at one place, as those of training and validation are one design
             cause=" ".join(str(self.source.span(move.node)) for move in moves),
@@ -186,6 +190,20 @@ class MissingPinMemory(Rule):
         number = default.value if isinstance(default, ast.Constant) else None
         # the default of none is for some caller to raise
         return number if isinstance(number, int) and number > 0 else site.workers
+
+    def _works_there(self, site: Load, moves: list[Transfer]) -> bool:
+        """Whether what makes the samples is told where the batches go: it uses the device itself, in this process."""
+        targets = {ast.unparse(move.target_node) for move in moves if move.target_node is not None}
+        first = site.node.args[:1] if isinstance(site.node, ast.Call) else []
+        rest, seen = [*first, *filter(None, [site.keywords.get("dataset")])], set[str]()
+        while rest:
+            for part in walk(rest.pop()):
+                if isinstance(part, ast.Call) and not targets.isdisjoint(map(ast.unparse, given(part))):
+                    return True
+                if isinstance(part, ast.Name) and part.id not in seen:
+                    seen.add(part.id)
+                    rest += [value for _, value in assigned(around(self.source, site.node)).get(part.id, ())]
+        return False
 
     def _converted(self, move: Transfer) -> bool:
         """Whether the batch may be converted on the host, into memory of its own, before it is copied."""
