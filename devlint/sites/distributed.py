@@ -37,13 +37,14 @@ class Unforwarded(Site):
     """An attribute is read from a wrapper for several devices which has none of this name, as its module may have.
 
     ``text`` is the wrapper as the code names it, ``made`` where it was made, and ``perhaps`` says that there is one on
-    some paths only.
+    some paths only.  ``known`` says that the class of the module is, and names the attribute or has a base that may.
     """
 
     wrapper: str
     text: str
     made: Step
     perhaps: bool
+    known: bool
 
 
 @immutable(frozen=True, slots=True)

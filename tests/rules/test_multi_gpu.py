@@ -230,3 +230,24 @@ def test_a_barrier_is_not_said_to_use_the_first_gpu(met: str, does: str) -> None
     late = MEET.format(met=met, more='torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))')
     (found,) = (one for one in check_source(late) if one.code == "DVL502")
     assert found.message.endswith("each opens a context on GPU 0")
+
+
+INSIDE = """\
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+class Net(torch.nn.Module):
+    def restore(self, path):
+        self.load_state_dict(torch.load(path, map_location="cpu"))
+
+def resume(rank, path, make):
+    model = DistributedDataParallel({made}.to(rank), device_ids=[rank])
+    model.restore(path)
+"""
+
+
+@pytest.mark.parametrize(("made", "sure"), [("Net()", True), ("torch.nn.Sequential(*make)", False)])
+def test_what_a_module_of_an_unknown_class_has_is_not_promised(made: str, sure: bool) -> None:
+    """Seen in Latte: no class of the project has what the training reads from its wrapper."""
+    (found,) = (one for one in check_source(INSIDE.format(made=made)) if one.code == "DVL502")
+    assert ("if that has it" not in found.help) is sure

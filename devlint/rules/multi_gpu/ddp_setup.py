@@ -136,7 +136,8 @@ class DdpSetup(Rule):
             label="only the module inside can have it",
             severity=Severity.WARNING if site.perhaps else None,
             steps=(site.made,),
-            help=f"read it from the module inside: `{inside or site.text + '.module'}.{attribute}`",
+            help=f"read it from the module inside{'' if site.known else ', if that has it'}: "
+            f"`{inside or site.text + '.module'}.{attribute}`",
             # the wrapper is the cause of them all, and what is done about it is done once
             cause=f"{site.text} of line {getattr(site.made.node, 'lineno', 0)}",
         )

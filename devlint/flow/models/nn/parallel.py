@@ -134,12 +134,11 @@ def _read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     settled = any(guard.subject in known.text for guard in base.perhaps for known in frame.state.facts)
     if wrapped is None or settled or frame.tried or frame.shim or _adds(frame, node):
         return
-    if isinstance(base.wraps, Module) and base.wraps.cls is not None and not _may_have(base.wraps.cls, node.attr):
+    inside = base.wraps.cls if isinstance(base.wraps, Module) else None
+    if inside is not None and not _may_have(inside, node.attr):
         return
-    made = Step(wrapped.node, "it is wrapped here")
-    frame.emit(
-        Unforwarded(node, scope_of(frame), base.path, frame.interpreter.text(node.value), made, bool(base.perhaps))
-    )
+    made, text = Step(wrapped.node, "it is wrapped here"), frame.interpreter.text(node.value)
+    frame.emit(Unforwarded(node, scope_of(frame), base.path, text, made, bool(base.perhaps), known=inside is not None))
 
 
 def _may_have(info: ClassInfo, name: str) -> bool:
