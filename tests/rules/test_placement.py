@@ -951,3 +951,35 @@ class Low(nn.Module):
 """
     (found,) = check(text, "DVL103")
     assert found.help == "create it there: `torch.eye(..., device=x.device)`"
+
+
+def test_outside_of_its_methods_nobody_calls_an_object_self() -> None:
+    code = """
+import torch
+
+
+class Chooser:
+    def __init__(self):
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.kept = None
+
+    def ones(self):
+        return torch.ones(3, device=self.device)
+
+    def keep(self):
+        self.kept = self.ones()
+
+
+def returned():
+    chooser = Chooser()
+    return chooser.ones() + torch.ones(3)
+
+
+def kept():
+    chooser = Chooser()
+    chooser.keep()
+    return chooser.kept + torch.ones(3)
+"""
+    found = [one for one in check_source(code) if one.code == "DVL101"]
+    assert [one.message.count("`chooser.device`") for one in found] == [1, 1]
+    assert not any("self" in f"{one.message} {one.help}" for one in found)

@@ -38,6 +38,25 @@ def named_in(place: Device, spelled: str) -> Device:
     return replace(place, text=spelled) if named else place
 
 
+def outside(value: Value, keeper: str) -> Value:
+    """What a method returned or keeps, its devices named after ``keeper``: so its caller calls ``self``."""
+    if isinstance(value, Opaque):
+        return replace(value, text=_outside(value.text, keeper))
+    if isinstance(value, (Tensor, DeviceValue, Batches)):
+        place = _renamed(value.device, keeper)
+        return value if place is value.device else replace(value, device=place)
+    return mapped(value, lambda held: outside(held, keeper)) if type(value) in CONTAINERS else value
+
+
+def _renamed(place: Device, keeper: str) -> Device:
+    then, other = (side and _renamed(side, keeper) for side in (place.then, place.other))
+    return replace(place, text=_outside(place.text, keeper), then=then, other=other) if place.text or then else place
+
+
+def _outside(text: str, keeper: str) -> str:
+    return f"{keeper}.{text[5:]}" if text.startswith("self.") else text
+
+
 def arrived(value: Value, given: Iterable[Value], step: Step) -> Value:
     """What a call of another file's function returned; ``step`` says that it did."""
     kept = {id(held) for held in given}

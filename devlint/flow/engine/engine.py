@@ -371,7 +371,7 @@ class Engine(Interpreter):
         frame.state.heap = left.heap
         if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
             return Const(None) if not inner.returns else UNKNOWN
-        return activation.returned(inner)
+        return activation.returned_to(inner, call, function.bound)
 
 
 def _taken_along(heap: Heap, oid: object, place: Device) -> Heap:

@@ -11,6 +11,7 @@ from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
+from devlint.flow.domain.export import outside
 from devlint.flow.domain.objects import Function, Instance, Module, Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
@@ -96,7 +97,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     attr = node.attr
     held = frame.state.heap.get((base.oid, attr))
     if isinstance(held, Value):
-        return frame.state.seen(held)
+        return outside(frame.state.seen(held), names.dotted(node.value) or node.attr)
     if isinstance(base, Module) and base.wraps is not None:
         wrapper = CLASSES.model(base.path)
         if wrapper is not None:
@@ -133,7 +134,8 @@ def _of_method(
     said = None if settable or base.oid == cls.oid else _said(frame, node, base, method)
     if said is None and node.attr == "device" and isinstance(base, Module) and base.oid != cls.oid:
         return _own_place(frame, node, base)
-    return said or _opaque(frame, node, f"{base.oid}.{node.attr}", "device" if is_device_name(node.attr) else "")
+    found = _opaque(frame, node, f"{base.oid}.{node.attr}", "device" if is_device_name(node.attr) else "")
+    return said or (found.hint and base.oid != cls.oid and told_device(frame, base, node.attr)) or found
 
 
 def _device_of(frame: Frame, node: ast.Attribute, base: Module | Instance, cls: ClassInfo) -> Value | None:

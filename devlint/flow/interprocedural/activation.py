@@ -9,13 +9,15 @@ from devlint.device import Condition, Kind, PathTaken, Returned, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
+from devlint.flow.domain.export import outside
 from devlint.flow.domain.join import join
-from devlint.flow.domain.objects import Function, mapped
+from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.tensors import DeviceValue, Tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Unknown, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
+from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, havoc
 from devlint.immutable import replace
 
@@ -109,6 +111,16 @@ def returned(frame: Frame) -> Value:
             result = _either(value, result, Returned(position, frame.name))
         facts = {key: truth for key, truth in facts.items() if left.get(key) is truth}
     return result
+
+
+def returned_to(frame: Frame, call: Call, bound: Value | None) -> Value:
+    """The same as the caller names it, who has the object under another name than ``self``."""
+    result, called = returned(frame), call.node.func
+    keeper = called.value if isinstance(called, ast.Attribute) else called
+    inherited = isinstance(keeper, ast.Call) and names.dotted(keeper.func) == "super"
+    if frame.info is None or frame.info.owner is None or inherited or not isinstance(bound, (Module, Instance)):
+        return result
+    return outside(result, ast.unparse(keeper))
 
 
 def _either(first: Value, second: Value, path: Condition) -> Value:

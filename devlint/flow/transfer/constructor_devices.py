@@ -6,33 +6,59 @@ import ast
 import re
 
 from devlint import device
-from devlint.device import Kind, Role
+from devlint.device import Device, Kind, Role
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.tensors import DeviceValue, named_place, names_device, tensor_away
 from devlint.flow.domain.values import Const, Unknown, Value, is_none
-from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
+from devlint.flow.syntax import bindings
 
 _OF_A_CONSTRUCTOR = r".*__init__:\d+:\w+"
 """The symbol of a parameter of a constructor, as it was passed."""
+_DEFAULTS = (None, "cpu")
 
 
 def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value | None:
     """What an object has for its device that was made here: what this call gave, not what any call may give.
 
-    The CPU says nothing: with it the object does what its class does without one, or is told another later.
+    The CPU says nothing: with it the object does what its class does without one, or is told another later.  Of an
+    object that was told nothing, nobody knows that it has an accelerator, unless its class chooses one; then, and
+    where it is not clear what becomes of what it was told, the result is ``None``.
     """
     call = CREATOR.of(frame.state.heap, made.oid)
     info = made.cls
-    init = info.method("__init__") if info is not None else None
-    if info is None or init is None or call is None or call.open or call.starred:
+    if info is None:
         return None
+    init = info.method("__init__")
     kept = frame.interpreter.class_heap(info).get((info.oid, attribute))
     place = named_place(kept) if isinstance(kept, Value) else None
-    if place is None:
-        return None
+    if call is None or init is None or call.open or call.starred or place is None:
+        told_of = _chosen_in_class(info, attribute) or (call is not None and is_placed(call, info))
+        return None if told_of else DeviceValue(device.UNKNOWN, call.node if call is not None else None)
+    return _told(call, info, init, place)
+
+
+def as_told(frame: Frame, made: Module | Instance, place: Device) -> Device:
+    """Where something is that a method put on the device of its ``self``, whichever it was: on that of this one."""
+    info = made.cls
+    init = info.method("__init__") if info is not None else None
+    if info is None or init is None or made.oid == info.oid:
+        return place
+    owner, _, attribute = place.symbol.partition(".")
+    told: Value | None = None
+    if owner == str(info.oid):
+        told = told_device(frame, made, attribute)
+    elif any(leaf.symbol.startswith(f"{init.qualname}:") for leaf in place.leaves()):
+        call = CREATOR.of(frame.state.heap, made.oid)
+        told = None if call is None or call.open or call.starred else _told(call, info, init, place)
+    return place if told is None else named_place(told) or device.UNKNOWN
+
+
+def _told(call: Call, info: ClassInfo, init: FunctionInfo, place: Device) -> Value | None:
+    """What a call of a constructor gave for a device that the constructor keeps."""
     defaults = defaults_of(init.node.args)
     given = dict(zip((parameter.arg for parameter in init.parameters[1:]), call.positional, strict=False))
     given.update(call.keywords)
@@ -52,6 +78,17 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
     if not any(map(_may_be_away, told)):
         return DeviceValue(device.UNKNOWN, call.node)
     return told[0] if len(told) == 1 and not isinstance(told[0], Unknown) else None
+
+
+def _chosen_in_class(info: ClassInfo, attribute: str) -> bool:
+    """Whether the body of a class, or of a base, gives an attribute a value that says more than the default."""
+    every = (node for one in info.linearization() for node in one.node.body)
+    bound = (node for node in every if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None)
+    return any(
+        attribute in bindings.binds(node)
+        and not (isinstance(node.value, ast.Constant) and node.value.value in _DEFAULTS)
+        for node in bound
+    )
 
 
 def _may_be_away(value: Value) -> bool:
@@ -76,4 +113,4 @@ def is_placed(call: Call, info: ClassInfo) -> bool:
 
 def _is_default(value: Value) -> bool:
     """Whether what is passed as a device is that where things are made anyway."""
-    return isinstance(value, Const) and value.value in (None, "cpu")
+    return isinstance(value, Const) and value.value in _DEFAULTS

@@ -27,6 +27,7 @@ from devlint.flow.program.mutations import moves_inputs
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
+from devlint.flow.transfer.constructor_devices import as_told
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
@@ -233,7 +234,7 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
         frame.state.heap = heap
     if not place.known and (not isinstance(result, Tensor) or not result.device.known or result.device.symbol):
         return derive(frame, call)
-    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.origin_of(module).story)
+    return near if result is UNKNOWN else _seen_from(frame, module, result)
 
 
 def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
@@ -248,7 +249,7 @@ def of_method(frame: Frame, call: Call, module: Module, function: Function) -> V
         heap = frame.state.heap
         inside = interpreter.enter(frame, replace(function, bound=interpreter.self_value(info)), call)
         frame.state.heap = heap
-    return _completed(result, _seen_from(inside, info.place, place, frame.origin_of(module).story))
+    return _completed(result, _seen_from(frame, module, inside))
 
 
 def _lacks(value: Value) -> bool:
@@ -267,13 +268,15 @@ def _completed(value: Value, other: Value) -> Value:
     return replace(value, items=tuple(map(_completed, value.items, other.items)))
 
 
-def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
-    if isinstance(value, Tensor):
-        if value.device.symbol == symbol:
-            return replace(value.placed(place, story), grad="graph")
+def _seen_from(frame: Frame, module: Module, value: Value) -> Value:
+    """What a method returned that ran with any ``self`` of the class: where it is with this module."""
+    if isinstance(value, Tensor) and module.cls is not None:
+        if value.device.symbol == module.cls.place:
+            return replace(value.placed(frame.place_of(module), frame.origin_of(module).story), grad="graph")
         # whoever has it now does not care what held it
-        return replace(value, origin=replace(value.origin, attribute=None, attribute_of=None))
-    return mapped(value, lambda held: _seen_from(held, symbol, place, story))
+        value = replace(value, origin=replace(value.origin, attribute=None, attribute_of=None))
+        return replace(value, device=as_told(frame, module, value.device))
+    return mapped(value, lambda held: _seen_from(frame, module, held))
 
 
 def meets_state(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:

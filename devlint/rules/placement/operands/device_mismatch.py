@@ -69,6 +69,7 @@ class DeviceMismatch(Rule):
       `expand_as`; or it copies, as a write does with its index, wherever that is.
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
     - Either device is not known, or is known on some paths only.
+    - It is the device of an object that was made without naming one, and whose class chooses none.
     - In a file that exports models, by its name, one of the devices is the module's or an argument's: who selects the
       rule is told.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
