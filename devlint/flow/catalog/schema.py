@@ -130,7 +130,7 @@ VOCABULARY: dict[str, Word] = {
     ),
     "accepts-cpu": Word(
         "names",
-        "The arguments that may be on the CPU whatever the others are; `*` of a module: it moves its inputs itself.",
+        "The arguments that may be anywhere, whatever the others need; `*` of a module: it moves its inputs itself.",
     ),
     "waits": Word("flag", "The host waits until the device has computed what is given."),
     "elementwise": Word("flag", "Of numbers it makes a number."),

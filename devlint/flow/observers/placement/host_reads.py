@@ -46,7 +46,7 @@ class HostReads(Observer):
         """A call of another library, which wants arrays, or tensors on the CPU."""
         if row is None or not row.must_be_cpu:
             return
-        _arguments(frame, call, path, "*" in row.must_be_cpu, "*[]" in row.must_be_cpu)
+        _arguments(frame, call, path, row)
         for name in row.must_be_cpu:
             position = row.parameters.index(name) if name in row.parameters else -1
             node, value = call.argument_node(position, name), call.argument(position, name)
@@ -81,8 +81,10 @@ def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value
         frame.emit(HostRead(call.node, scope_of(frame), f"{TENSOR}.{node.attr}", "one kind", (operand,)))
 
 
-def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool) -> None:
-    given = call.given()
+def _arguments(frame: Frame, call: Call, path: str, row: Row) -> None:
+    single, several = "*" in row.must_be_cpu, "*[]" in row.must_be_cpu
+    anywhere = [node for name, node in call.keyword_nodes.items() if name in row.accepts_cpu]
+    given = [one for one in call.given() if one[0] not in anywhere]
     alone = [(node, value) for node, value in given if single and not isinstance(value, Sequence)]
     for node, value in given if several else ():
         if isinstance(value, Sequence) and isinstance(node, (ast.List, ast.Tuple)) and value.items is not None:

@@ -53,6 +53,7 @@ class NumpyOnAccelerator(Rule):
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
       `if not x.is_cuda`.
     - It is the device of an object that was made without naming one, and whose class chooses none.
+    - Matplotlib takes a limit by `.item()`: `vmin`, `vmax`.
     - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
     - A plain function is given the tensor: what it asks of its caller is a tensor of the CPU. Who selects the rule is
       told, if annotations or the code say that it is a tensor.
