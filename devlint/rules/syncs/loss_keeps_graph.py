@@ -53,6 +53,7 @@ class LossKeepsGraph(Rule):
 
     ## When it stays silent
     - The loss is detached or made a number: `.item()`, `.detach()`, `float(loss)`, or under `torch.no_grad()`.
+    - The name is bound to something else once the step is done with the loss, as by unpacking a call's result.
     - What is kept is a dict or a record that holds the loss, `loss["loss"].backward()`, and cannot be detached.
     - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
     - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).

@@ -55,7 +55,8 @@ class RetainedGraphs(Observer):
 
 def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
     """The names whose graph each round goes through backward, once, with the call that does."""
-    found: dict[str, ast.AST] = {}
+    found: dict[str, ast.Call] = {}
+    last: dict[str, ast.Call] = {}
     kept_alive: set[str] = set()
     for node in inside:
         if not isinstance(node, ast.Call) or names.method(node) != "backward":
@@ -66,7 +67,8 @@ def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
             kept_alive |= given
         for name in given:
             found.setdefault(name, node)
-    made = {name for name in found if _is_made(inside, name)}
+            last[name] = node
+    made = {name for name in found if _is_made(inside, name) and not _is_replaced(inside, name, last[name])}
     return {name: node for name, node in found.items() if name in made and name not in kept_alive}
 
 
@@ -89,6 +91,12 @@ def _is_made(inside: list[ast.AST], name: str) -> bool:
     """Whether the rounds compute ``name``, and nothing takes its graph away."""
     values = [node.value for node in inside if isinstance(node, ast.Assign) and name in names.inside(*node.targets)]
     return bool(values) and not any(_lets_go(value) for value in values)
+
+
+def _is_replaced(inside: list[ast.AST], name: str, done: ast.Call) -> bool:
+    """Whether a step that is done with ``name`` goes on to bind it to what is not made of it, as by unpacking."""
+    later = (node for node in inside if isinstance(node, ast.Assign) and node.lineno > done.lineno)
+    return any(name in names.inside(*node.targets) and name not in names.inside(node.value) for node in later)
 
 
 def _lets_go(value: ast.expr) -> bool:
