@@ -260,3 +260,23 @@ class Net(nn.Module):
     assert found.help.startswith("delete the line where the callers move it")
     assert "`nn.DataParallel`" in found.help
     assert found.fix is None
+
+
+def test_a_move_that_would_raise_further_down_if_it_was_taken_is_to_be_deleted() -> None:
+    code = """
+import torch
+
+
+def f(device):
+    x = torch.ones(3)
+    x.to(device)
+    y = x{held} * 2
+    return y.numpy()
+"""
+    (dropped,) = [one for one in check_source(code.format(held="")) if one.code == "DVL102"]
+    assert dropped.help.startswith("delete the line")
+    assert "line 9" in dropped.help
+    assert dropped.fix is None
+    (taken,) = [one for one in check_source(code.format(held=".cpu()")) if one.code == "DVL102"]
+    assert taken.help == "assign the result: `x = x.to(device)`"
+    assert taken.fix is not None

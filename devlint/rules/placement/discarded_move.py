@@ -20,6 +20,8 @@ _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buf
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
 _LEAVES = frozenset({"parameter", "leaf"})
+_TO_THE_HOST = frozenset({"cpu", "item", "tolist", "numpy", "shape"})
+"""Attributes of a tensor that lead to what is on the host, or has no device."""
 
 
 class DiscardedMove(Rule):
@@ -27,10 +29,10 @@ class DiscardedMove(Rule):
 
     ## What it does
     Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
-    conversion, for a copy to the CPU, without which nothing raises at once, and for an argument that a module would put
-    where it was told once; a hint for a copy to the CPU of what the function does not read any more, where the tensor
-    happens to be there already, for a buffer of the module itself, which moves with it, and for the type and the device
-    that it was made with: such a line can go.
+    conversion, for a copy to the CPU, without which nothing raises at once, for an argument that a module would put
+    where it was told once, and for a tensor of which the function makes an array; a hint for a copy to the CPU of what
+    the function does not read any more, where the tensor happens to be there already, for a buffer of the module
+    itself, which moves with it, and for the type and the device that it was made with: such a line can go.
 
     ## Why it matters
     `nn.Module.to()` moves a module in place. `Tensor.to()` does not: it returns a copy and leaves the tensor alone. The
@@ -64,9 +66,10 @@ class DiscardedMove(Rule):
 
     ## Fix safety
     `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
-    unsafe: other names of the same tensor stay where they are. There is no fix for parameters and buffers: move their
-    module; nor for a tensor that collects gradients, whose copy would get none; nor for a module's argument, which
-    assigned would take the input of every replica of `nn.DataParallel` to one device.
+    unsafe: other names of the same tensor stay where they are. There is no fix where the copy would reach a `.numpy()`
+    further down, and raise; nor for parameters and buffers: move their module; nor for a tensor that collects
+    gradients, whose copy would get none; nor for a module's argument, which assigned would take the input of every
+    replica of `nn.DataParallel` to one device.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -99,15 +102,16 @@ class DiscardedMove(Rule):
         # a copy to the CPU is missed by nothing that runs on an accelerator
         to_host = site.target is not None and site.target.kind is Kind.CPU
         idle = self._useless(site, quoted, to_host)
-        mild = Severity.WARNING if to_host or site.target is None or _of_caller(site) else None
+        read = "" if to_host or site.target is None else self._read_on_the_host(site)
+        mild = Severity.WARNING if to_host or site.target is None or _of_caller(site) or read else None
         yield Report(
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
             # a tensor that happens to be there loses nothing, and with a conversion devices still agree
             severity=Severity.INFO if there or idle else mild,
             steps=site.value.story,
-            help=idle or self._help(site, name, call),
-            fix=None if idle else self._fix(site, name),
+            help=idle or read or self._help(site, name, call),
+            fix=None if idle or read else self._fix(site, name),
             asked=bool(idle) and self._made_with(site) != "",
         )
 
@@ -161,6 +165,22 @@ class DiscardedMove(Rule):
         again = loop is not None and not (isinstance(loop, ast.For) and name in inside(loop.target))
         return any((part.lineno > last or again) and part is not site.value.node for part in read)
 
+    def _read_on_the_host(self, site: Transfer) -> str:
+        """What to do about a call whose result would raise further down, in a `.numpy()`, if it was taken."""
+        held = inside(site.value.node) if isinstance(site.value.node, ast.Name) else set()
+        last = getattr(site.node, "end_lineno", 0)
+        later = [node for node in walk(around(self.source, site.node)) if getattr(node, "lineno", 0) > last and held]
+        for node in sorted(later, key=lambda one: (getattr(one, "lineno", 0), isinstance(one, ast.Assign))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr == "numpy" and not node.keywords and _carries(node.func.value, held):
+                    return f"delete the line: taken, the result would raise in line {node.lineno}, in `.numpy()`"
+                if node.func.attr == "append" and any(_carries(given, held) for given in node.args):
+                    held |= inside(node.func.value)
+            elif isinstance(node, ast.Assign):
+                bound = {name for target in node.targets if isinstance(target, ast.Name) for name in inside(target)}
+                held = held | bound if _carries(node.value, held) else held - bound
+        return ""
+
     def _help(self, site: Transfer, name: str, call: str) -> str:
         owner, moved = _parameters_of(site), call.replace(name, f"{name}.data", 1)
         if owner == "self" and site.scope.function.rpartition(".")[2] == site.spelled:
@@ -187,6 +207,21 @@ class DiscardedMove(Rule):
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
         return edits.fix_of(f"Assign the result to `{name}`", edit)
+
+
+def _carries(value: ast.expr, held: set[str]) -> bool:
+    """Whether an expression is made of one of some tensors by torch alone, and is where that is."""
+    for part in walk(value):
+        if isinstance(part, ast.Attribute) and part.attr in _TO_THE_HOST:
+            return False
+        if isinstance(part, ast.Constant) and part.value == "cpu":
+            return False
+        if isinstance(part, ast.Call):
+            made_of = receiver(part)
+            # a module may be elsewhere, and raise as it is
+            if not called(part).startswith("torch.") and (made_of is None or held.isdisjoint(inside(made_of))):
+                return False
+    return not held.isdisjoint(inside(value))
 
 
 def _asked(site: Transfer) -> dict[str, str]:
