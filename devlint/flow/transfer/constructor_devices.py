@@ -25,8 +25,8 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
     """What an object has for its device that was made here: what this call gave, not what any call may give.
 
     The CPU says nothing: with it the object does what its class does without one, or is told another later.  Of an
-    object that was told nothing, nobody knows that it has an accelerator, unless its class chooses one; then, and
-    where it is not clear what becomes of what it was told, the result is ``None``.
+    object that was told nothing, and whose class says by a property or a default field what it has, nobody knows that
+    it has an accelerator.  ``None`` where nothing can be said.
     """
     call = CREATOR.of(frame.state.heap, made.oid)
     info = made.cls
@@ -36,7 +36,7 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
     kept = frame.interpreter.class_heap(info).get((info.oid, attribute))
     place = named_place(kept) if isinstance(kept, Value) else None
     if call is None or init is None or call.open or call.starred or place is None:
-        told_of = _chosen_in_class(info, attribute) or (call is not None and is_placed(call, info))
+        told_of = not _is_found_out(info, attribute) or (call is not None and is_placed(call, info))
         return None if told_of else DeviceValue(device.UNKNOWN, call.node if call is not None else None)
     return _told(call, info, init, place)
 
@@ -80,13 +80,17 @@ def _told(call: Call, info: ClassInfo, init: FunctionInfo, place: Device) -> Val
     return told[0] if len(told) == 1 and not isinstance(told[0], Unknown) else None
 
 
-def _chosen_in_class(info: ClassInfo, attribute: str) -> bool:
-    """Whether the body of a class, or of a base, gives an attribute a value that says more than the default."""
+def _is_found_out(info: ClassInfo, attribute: str) -> bool:
+    """Whether a class says what its objects have for an attribute, without choosing: a property, a default field."""
     every = (node for one in info.linearization() for node in one.node.body)
-    bound = (node for node in every if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None)
-    return any(
-        attribute in bindings.binds(node)
-        and not (isinstance(node.value, ast.Constant) and node.value.value in _DEFAULTS)
+    bound = [node for node in every if attribute in bindings.binds(node)]
+    return bool(bound) and all(
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        or (
+            isinstance(node, (ast.Assign, ast.AnnAssign))
+            and isinstance(node.value, ast.Constant)
+            and node.value.value in _DEFAULTS
+        )
         for node in bound
     )
 
