@@ -25,7 +25,7 @@ _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
     "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
 }  # fmt: skip
-_DTYPE = re.compile(rf"torch\.(?:{'|'.join(_DTYPES.values())}|double|float|half)|'(?:{'|'.join(_DTYPES.values())})'")
+_DTYPE = re.compile(r"\w+\.(?:double|float|half|{0})|'(?:{0})'".format("|".join(_DTYPES.values())))
 """What a dtype is compared with, as it is unparsed."""
 _NEW_TENSORS = frozenset(
     f"torch.{name}"
