@@ -234,7 +234,7 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
         frame.state.heap = heap
     if not place.known and (not isinstance(result, Tensor) or not result.device.known or result.device.symbol):
         return derive(frame, call)
-    return near if result is UNKNOWN else _seen_from(frame, module, result)
+    return near if result is UNKNOWN else _seen_from(frame, module, result, place)
 
 
 def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
@@ -249,7 +249,7 @@ def of_method(frame: Frame, call: Call, module: Module, function: Function) -> V
         heap = frame.state.heap
         inside = interpreter.enter(frame, replace(function, bound=interpreter.self_value(info)), call)
         frame.state.heap = heap
-    return _completed(result, _seen_from(frame, module, inside))
+    return _completed(result, _seen_from(frame, module, inside, place))
 
 
 def _lacks(value: Value) -> bool:
@@ -268,15 +268,15 @@ def _completed(value: Value, other: Value) -> Value:
     return replace(value, items=tuple(map(_completed, value.items, other.items)))
 
 
-def _seen_from(frame: Frame, module: Module, value: Value) -> Value:
-    """What a method returned that ran with any ``self`` of the class: where it is with this module."""
+def _seen_from(frame: Frame, module: Module, value: Value, place: Device) -> Value:
+    """What a method returned that ran with any ``self`` of the class: where it is with this module, at ``place``."""
     if isinstance(value, Tensor) and module.cls is not None:
         if value.device.symbol == module.cls.place:
-            return replace(value.placed(frame.place_of(module), frame.origin_of(module).story), grad="graph")
+            return replace(value.placed(place, frame.origin_of(module).story), grad="graph")
         # whoever has it now does not care what held it
         value = replace(value, origin=replace(value.origin, attribute=None, attribute_of=None))
         return replace(value, device=as_told(frame, module, value.device))
-    return mapped(value, lambda held: _seen_from(frame, module, held))
+    return mapped(value, lambda held: _seen_from(frame, module, held, place))
 
 
 def meets_state(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:
