@@ -15,7 +15,7 @@ from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import parameters
 from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of, way_to
 from devlint.rules.code.control_flow import is_bound_at
-from devlint.rules.code.device_owners import has_device
+from devlint.rules.code.device_owners import has_device, says_tensor
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -94,7 +94,7 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
 def _is_tensor(source: Source, node: ast.AST, name: str) -> bool:
     """Whether a name is surely one of a tensor, or of what has a device as a tensor has."""
     function = around(source, node)
-    array = name in _arrays(function)
+    array = name in _arrays(function, says_tensor(function, name))
     return has_device(source, node, name) and not array and not _may_be_none(source, node, name)
 
 
@@ -140,12 +140,16 @@ def _may_be_none(source: Source, node: ast.AST, name: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _arrays(function: ast.AST) -> frozenset[str]:
-    """What a function takes for an array: NumPy gets it, or torch makes a tensor of it, or it selects from an array."""
+def _arrays(function: ast.AST, annotated: bool) -> frozenset[str]:
+    """What a function takes for an array: NumPy gets it, or torch makes a tensor of it, or it selects from an array.
+
+    Of what is ``annotated`` as a tensor, old code makes another one.
+    """
     made = {name for name, held in assigned(function).items() if any(_of_numpy(value) for _, value in held)}
     found: set[str] = set()
     for node in walk(function):
-        if isinstance(node, ast.Call) and (_of_numpy(node) or ast.unparse(node.func) in _TAKES_ARRAYS):
+        takes = {"torch.from_numpy"} if annotated else _TAKES_ARRAYS
+        if isinstance(node, ast.Call) and (_of_numpy(node) or ast.unparse(node.func) in takes):
             inside = given(node)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in made:
             inside = [node.slice]

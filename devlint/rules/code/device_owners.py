@@ -31,6 +31,12 @@ def has_device(source: Source, node: ast.AST, text: str) -> bool:
     return text.startswith("self.") or text in _shown(function, _names(source.tree))
 
 
+def says_tensor(function: ast.AST, name: str) -> bool:
+    """Whether a parameter is a tensor by its annotation."""
+    arguments = getattr(function, "args", None)
+    return isinstance(arguments, ast.arguments) and name in _annotated(arguments)
+
+
 @lru_cache(maxsize=2)
 def _names(tree: ast.Module) -> tuple[tuple[str, str], ...]:
     """What a file calls things of torch."""
