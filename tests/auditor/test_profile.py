@@ -213,6 +213,95 @@ def test_a_call_of_hip_tells_its_kind_itself(tmp_path: Path) -> None:
     assert (event.bytes, event.pinned, event.blocking) == (2560, None, True)
 
 
+def test_on_rocm_a_value_is_read_by_a_copy_within_the_device(tmp_path: Path) -> None:
+    """As torch 2.6 and 2.7 do on MI300X: torch reads into pinned memory, which HIP takes for the device's."""
+    trace = Written()
+    trace.operator("aten::_local_scalar_dense", 0, 100)
+    trace.call("hipMemcpyWithStream", 10, 60, "Memcpy DtoD (Device -> Device)", 2)
+    trace.operator("aten::copy_", 200, 300)
+    trace.call("hipMemcpyWithStream", 210, 260, "Memcpy DtoD (Device -> Device)", 64)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (event.kind, event.target, event.bytes, event.blocking) == ("copy", "cpu", 2, True)
+
+
+def test_a_value_is_waited_for_whatever_torch_reads_it_into(tmp_path: Path) -> None:
+    trace = Written()
+    trace.copied(0, "Memcpy DtoH (Device -> Pinned)", 4, name="aten::_local_scalar_dense")
+    trace.copied(100, BACK, 4, waits=False, name="aten::_local_scalar_dense")  # waits were left out of the trace
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (event.calls, event.pinned, event.blocking, event.waits) == (2, None, True, True)
+
+
+def test_a_copy_to_pageable_memory_is_done_when_its_call_returns(tmp_path: Path) -> None:
+    """https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html, asynchronous transfers."""
+    trace = Written()
+    trace.copied(0, BACK, 64, waits=False)
+    trace.copied(100, PAGEABLE, 64, waits=False)
+    back, there = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (back.non_blocking, back.blocking) == (True, True)
+    assert (there.non_blocking, there.blocking) == (True, None)
+
+
+def test_the_profilers_own_waits_are_not_the_scripts(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::relu", 0, 10)
+    trace.call("cudaDeviceSynchronize", 100, 150)
+    trace.call("cudaDeviceSynchronize", 300, 350)
+    trace.python("train.py(41): main", 90, 400)
+    for name in ("torch/profiler/profiler.py(853): __exit__", "torch/autograd/profiler.py(386): __exit__"):
+        trace.python(name, 290, 390)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (event.name, event.calls, event.seconds) == ("cudaDeviceSynchronize", 1, pytest.approx(50e-6))
+
+
+def test_a_step_that_only_began_is_none(tmp_path: Path) -> None:
+    trace = training()
+    trace.step(4, 3_150, 3_170)
+    assert record(trace.save(tmp_path / "t.json")).processes[0].steps.train == 3
+
+
+def test_an_operator_that_waits_again_and_again_is_one_wait(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::_coalesce", 0, 100)
+    trace.call("cudaStreamSynchronize", 10, 20)
+    trace.call("cudaMemcpyAsync", 30, 40, BACK, 4)
+    trace.call("cudaStreamSynchronize", 40, 50)
+    trace.call("cudaMemcpyAsync", 60, 70, BACK, 4)
+    trace.call("cudaStreamSynchronize", 70, 80)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (event.kind, event.name, event.calls, event.seconds) == ("sync", "_coalesce", 1, pytest.approx(40e-6))
+
+
+def test_without_operators_a_wait_is_that_of_the_copy_before(tmp_path: Path) -> None:
+    """A recording of the device's activities alone."""
+    trace = Written()
+    trace.call("cudaMemcpyAsync", 0, 10, PAGEABLE, 64)
+    trace.call("cudaStreamSynchronize", 11, 15)
+    trace.call("cudaMemcpyAsync", 20, 30, PAGEABLE, 64)
+    trace.call("cudaMemcpyAsync", 40, 50, PINNED, 64)
+    waited, staged, free = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert (waited.blocking, waited.seconds) == (True, pytest.approx(14e-6))
+    assert (staged.blocking, free.blocking) == (None, False)
+
+
+def test_copies_without_the_devices_side_are_waits(tmp_path: Path) -> None:
+    trace = Written()
+    trace.copied(0, "", 0)
+    (process,) = record(trace.save(tmp_path / "t.json")).processes
+    assert [(event.kind, event.calls) for event in process.events] == [("sync", 1)]
+    assert any("lacks the device's side" in note for note in process.notes)
+
+
+def test_a_trace_in_which_nothing_is_copied_claims_no_more(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::relu", 0, 10)
+    done = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json"))])
+    text = " ".join(done.output.split())
+    assert "Nothing was copied between the host and a device, and nothing waited for one." in text
+    assert "no module ran" not in text
+    assert "compared" not in text  # these are the profiler's figures
+
+
 def test_the_command_shows_times_and_says_what_is_unknown(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(training().save(tmp_path / "run.pt.trace.json.gz"))])
     text = " ".join(done.output.split())

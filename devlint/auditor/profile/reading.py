@@ -30,11 +30,20 @@ _KIND = re.compile(r"Memcpy (?P<way>[HDP]to[HDP]) \((?P<source>\w+) -> (?P<targe
 _BY_NUMBER = {"1": "HtoD", "2": "DtoH", "3": "DtoD"}
 """``hipMemcpyKind``, of calls that no copy on the device is told of."""
 _COPY, _ITEM = "aten::copy_", "aten::_local_scalar_dense"
+_PROFILER = re.compile(r"(?:^|[/\\])torch[/\\](?:profiler|autograd)[/\\]profiler\.py\(")
+"""Functions of the profiler itself, which waits for the device when it begins and ends."""
 _TRAINS = ("autograd::engine::evaluate_function", "Optimizer.step#")
 _MICROSECOND = 1e-6
 _UNKNOWN = (
     "read from a trace of torch.profiler, which says neither whether a copy repeats what was copied before nor where a "
     "module keeps its tensors: the rules about these are silent"
+)
+_OF_THE_DEF = (
+    "a function that was entered while the profiler recorded has the line of its `def` here, which is all that the "
+    "trace says: the copy or the wait is somewhere in that function"
+)
+_ONE_SIDE = (
+    "the trace lacks the device's side, so which way its copies went is not known: only the waits in them are counted"
 )
 _WITHOUT_STACKS = (
     "the trace has no Python stacks, so operators stand in place of lines: profile with `with_stack=True` to see lines"
@@ -53,6 +62,10 @@ class _Call(NamedTuple):
     name: str
     correlation: object
     given: dict[str, Any]
+
+
+_Owner = tuple[Thread, float, float]
+"""An operator that ran: its thread, its beginning and its end."""
 
 
 class _Copy(NamedTuple):
@@ -93,6 +106,10 @@ class _Seen:
     """When autograd or an optimizer worked."""
     threads: Counter[object] = field(default_factory=Counter)
     stacks: bool = False
+    entered: bool = False
+    """Whether stacks are spans of functions, as they were entered."""
+    latest: float = 0.0
+    """When the last operator began."""
     first: float = float("inf")
     last: float = 0.0
 
@@ -126,11 +143,13 @@ def _take(seen: _Seen, event: dict[str, Any]) -> bool:
             stack = str(given.get("Call stack") or "")
             seen.stacks = seen.stacks or bool(stack)
             seen.timeline.operator(thread, start, end, name, stack)
+            if category != "user_annotation":
+                seen.latest = max(seen.latest, start)
         if name.startswith(_TRAINS):
             seen.work.append(start)
         seen.threads[event.get("pid")] += 1
     elif category == "python_function":
-        seen.stacks = True
+        seen.stacks = seen.entered = True
         seen.timeline.function(thread, start, end, name)
     elif category in _CALLS:
         if _COPYING.match(name) or _WAITING.match(name):
@@ -191,6 +210,10 @@ class _Recording:
         self._directory = os.getcwd()
         self._places = _Places()
         self._steps = sorted(seen.steps, key=lambda step: step.start)
+        if self._steps and 0 < seen.latest < self._steps[-1].start:
+            self._steps.pop()  # the recording ended as it began
+        self._undirected = False
+        """Whether there was a copy of which nothing says which way it went."""
 
     def record(self) -> Record:
         happened = sorted(self._happened(), key=lambda one: one.start)
@@ -201,7 +224,12 @@ class _Recording:
         distributed = self._facts.get("distributedInfo")
         distributed = distributed if isinstance(distributed, dict) else {}
         world = _number(distributed.get("world_size"))
-        missing = {_WITHOUT_STACKS: self._seen.stacks, _WITHOUT_STEPS: bool(self._steps)}
+        notes = {
+            _OF_THE_DEF: self._seen.entered and bool(happened),
+            _ONE_SIDE: self._undirected,
+            _WITHOUT_STACKS: not self._seen.stacks,
+            _WITHOUT_STEPS: not self._steps,
+        }
         process = Process(
             pid=_number(self._seen.threads.most_common(1)[0][0]) if self._seen.threads else 0,
             role="rank" if world > 1 else "main",
@@ -216,7 +244,7 @@ class _Recording:
             events=ledger.events(),
             began=self._seen.first * _MICROSECOND,
             timeline=ledger.timeline(),
-            notes=(_UNKNOWN, *(note for note, there in missing.items() if not there)),
+            notes=(_UNKNOWN, *(note for note, holds in notes.items() if holds)),
         )
         return Record(
             devlint=__version__,
@@ -245,53 +273,80 @@ class _Recording:
     def _happened(self) -> Iterator[_Happened]:
         calls = sorted(self._seen.calls, key=lambda call: (str(call.thread), call.start))
         around = self._seen.timeline.around([(call.thread, call.start) for call in calls])
-        waits: dict[tuple[Thread, float, float], float] = {}
+        owners = [
+            _operator(call.thread, operators[-1]) if operators else None
+            for call, (operators, _) in zip(calls, around, strict=True)
+        ]
+        waits: dict[_Owner, float] = {}
         """By operator, how long it waited for a stream."""
-        for call, (operators, _) in zip(calls, around, strict=True):
-            if _WAITING.match(call.name) and operators:
-                key = _operator(call.thread, operators[-1])
-                waits[key] = waits.get(key, 0.0) + call.seconds
-        copied: set[tuple[Thread, float, float]] = set()
-        for call, (operators, functions) in zip(calls, around, strict=True):
-            if not _COPYING.match(call.name):
+        for index, (call, owner) in enumerate(zip(calls, owners, strict=True)):
+            if not _WAITING.match(call.name):
                 continue
-            inner = operators[-1] if operators else None
-            waited = waits.get(_operator(call.thread, inner)) if inner else None
-            if inner is not None and waited is not None:
-                copied.add(_operator(call.thread, inner))
-            yield from self._copied(call, operators, functions, waited)
-        for call, (operators, functions) in zip(calls, around, strict=True):
-            if _WAITING.match(call.name) and not (operators and _operator(call.thread, operators[-1]) in copied):
+            if owner is None and self._belongs(call, calls[index - 1] if index else None, owners[index - 1]):
+                owner = owners[index] = owners[index - 1] = _operator(call.thread, Span(call.start, call.start, ""))
+            if owner is not None:
+                waits[owner] = waits.get(owner, 0.0) + call.seconds
+        told: set[_Owner] = set()
+        """Operators whose waits are those of a copy."""
+        for call, owner, (operators, functions) in zip(calls, owners, around, strict=True):
+            if _COPYING.match(call.name):
+                waited = waits.get(owner) if owner else None
+                for one in self._copied(call, operators, functions, waited, owner in told):
+                    yield one
+                    if owner is not None and waited is not None:
+                        told.add(owner)
+        for call, owner, (operators, functions) in zip(calls, owners, around, strict=True):
+            if _WAITING.match(call.name) and owner not in told:
                 yield from self._waited(call, operators, functions)
 
+    def _belongs(self, call: _Call, before: _Call | None, owner: _Owner | None) -> bool:
+        """Whether a wait outside any operator is that of the copy before it, in a trace which holds no operators."""
+        if self._seen.latest or before is None or owner is not None or before.thread != call.thread:
+            return False
+        return _COPYING.match(before.name) is not None and not _DEVICE_WIDE.search(call.name)
+
     def _copied(
-        self, call: _Call, operators: list[Span], functions: list[Span], waited: float | None
+        self, call: _Call, operators: list[Span], functions: list[Span], waited: float | None, told: bool
     ) -> Iterator[_Happened]:
         copy = self._seen.copies.get(call.correlation, _Copy())
         way = copy.way or _BY_NUMBER.get(str(call.given.get("kind")), "")
-        if way not in ("HtoD", "DtoH"):
-            return  # within a device, or between two: nothing crosses to the host
         inner = operators[-1].name if operators else ""
+        # a call that is not asynchronous waits by itself
+        waits = waited is not None or not call.name.endswith("Async")
+        if inner == _ITEM and way == "DtoD" and waits:
+            way = "DtoH"  # on ROCm the pinned memory that the value is read into passes for the device's
+        if way not in ("HtoD", "DtoH"):
+            self._undirected = self._undirected or not way
+            return  # within a device, or between two: nothing crosses to the host
         device = f"cuda:{copy.device}"
         source, target = ("cpu", device) if way == "HtoD" else (device, "cpu")
-        # a call that is not asynchronous waits by itself
-        blocking = waited is not None or not call.name.endswith("Async")
-        seconds = call.seconds + (waited or 0.0)
+        seconds = call.seconds + (0.0 if told else waited or 0.0)
         if inner not in (_COPY, _ITEM, "") and way == "DtoH":
             # the operator reads a number, to know the shape of its result
-            yield self._event(call, operators, functions, "sync", inner.removeprefix("aten::"), seconds, source=source)
+            if not told:
+                name = inner.removeprefix("aten::")
+                yield self._event(call, operators, functions, "sync", name, seconds, source=source)
             return
         size = copy.size or _number(call.given.get("size"))
-        name = "item" if inner == _ITEM else "copy_"
+        if inner == _ITEM:
+            # pinned or not is torch's own memory there, and the value is always waited for
+            yield self._event(
+                call, operators, functions, "copy", "item", seconds, size, source=source, target=target, blocking=True
+            )
+            return
+        # the call does not return before the last byte is in pageable memory
+        blocking = waits or (way == "DtoH" and copy.pinned is False)
         yield self._event(
-            call, operators, functions, "copy", name, seconds, size,
+            call, operators, functions, "copy", "copy_", seconds, size,
             source=source, target=target, pinned=copy.pinned, blocking=blocking if blocking or copy.pinned else None,
-            non_blocking=not blocking,
+            non_blocking=not waits,
         )  # fmt: skip
 
     def _waited(self, call: _Call, operators: list[Span], functions: list[Span]) -> Iterator[_Happened]:
         if not operators and not functions and not self._within_steps(call.start):
             return  # the profiler's own, when it begins and ends
+        if any(_PROFILER.search(span.name) for span in functions):
+            return
         inner = operators[-1].name if operators else ""
         name = inner.removeprefix("aten::") if inner.startswith("aten::") else call.name
         yield self._event(call, operators, functions, "sync", name, call.seconds)
@@ -355,7 +410,7 @@ class _Recording:
         return one
 
 
-def _operator(thread: Thread, span: Span) -> tuple[Thread, float, float]:
+def _operator(thread: Thread, span: Span) -> _Owner:
     return thread, span.start, span.end
 
 

@@ -85,6 +85,8 @@ def counted(record: Record, died_of: Mismatch | None) -> str:
     if not any(process.backend for process in record.processes):
         return "Nothing was observed: the script did not import torch."
     if not any(process.events or process.models.outermost for process in record.processes):
+        if record.source:
+            return "Nothing was copied between the host and a device, and nothing waited for one."
         return "Nothing was observed: no module ran, and nothing was copied to or from a device."
     died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
     return "No device problem was found up to there." if died else "No device problem was found."

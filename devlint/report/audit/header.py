@@ -263,6 +263,8 @@ def _caveats(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     if record.simulated:
         yield "note", "the device was simulated: what is counted is real, times would mean nothing and are left out"
         return
+    if record.source:
+        return  # these are the profiler's figures
     backends = {process.backend for process in record.processes if process.backend} - CONFIRMED
     if backends:
         names = listed(sorted(backends))
