@@ -39,8 +39,8 @@ _UNKNOWN = (
     "module keeps its tensors: the rules about these are silent"
 )
 _OF_THE_DEF = (
-    "a function that was entered while the profiler recorded has the line of its `def` here, which is all that the "
-    "trace says: the copy or the wait is somewhere in that function"
+    "the trace tells functions and not lines: a function stands at the line of its `def`, or, if it ran already when "
+    "the recording began, at the line that it was at then"
 )
 _ONE_SIDE = (
     "the trace lacks the device's side, so which way its copies went is not known: only the waits in them are counted"
