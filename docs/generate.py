@@ -5,7 +5,7 @@
 
 README.md, docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
 docs/models.md the words of library rows, docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and
-tests/benchmarks/figures/.
+tests/benchmarks/figures/, docs/confirmed.md what tests/recordings/ keeps.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from devlint.rules.base import Rule
 from devlint.rules.registry import registry
 from tests.accuracy.figures import Figures, Table, load
 from tests.benchmarks.page import tables
+from tests.recordings import page as recordings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -32,6 +33,7 @@ SPEED = ROOT / "docs" / "speed.md"
 AUDIT = ROOT / "docs" / "audit.md"
 OPTIONS = ROOT / "docs" / "options.md"
 MODELS = ROOT / "docs" / "models.md"
+CONFIRMED = ROOT / "docs" / "confirmed.md"
 HEAD = """\
 # The rules
 
@@ -127,6 +129,11 @@ def speed(text: str) -> str:
     return _between(text, "tables", f"\n{tables()}")
 
 
+def confirmed(text: str) -> str:
+    """The text of docs/confirmed.md with the tables brought up to date."""
+    return _between(text, "confirmed", f"\n{recordings.tables()}")
+
+
 def _between(text: str, name: str, content: str) -> str:
     """A text with something else between the comments that say what stands there."""
     begin, end = f"<!-- {name}: written by docs/generate.py -->", f"<!-- end of {name} -->"
@@ -184,6 +191,7 @@ def main(arguments: list[str]) -> int:
         AUDIT: audit(AUDIT.read_text(encoding="utf-8")),
         OPTIONS: options(),
         MODELS: models(MODELS.read_text(encoding="utf-8")),
+        CONFIRMED: confirmed(CONFIRMED.read_text(encoding="utf-8")),
     }
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:

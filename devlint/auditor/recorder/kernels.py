@@ -66,6 +66,8 @@ SYNCS = {
 """Operators whose CUDA kernel waits for the device, and what code calls them."""
 COPY = "copy_"
 """The operator that all copies end in."""
+READ = "_local_scalar_dense"
+"""The operator by which one value is read, whatever asks for it."""
 Count = Callable[[Origin, tuple[Any, ...], float], None]
 """Takes down one event: its origin, the operator's arguments, and how long it took."""
 _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
@@ -111,9 +113,9 @@ class Kernels(Listener):
             raise NoBackendError(f"torch {torch.__version__} has no copy at the dispatch key {self.key} to listen to")
         self.copies = self._override({COPY: self._copy(copy)}, self.key)
         found: dict[str, Kernel] = {}
-        item = originals.find("_local_scalar_dense")
+        item = originals.find(READ)
         if item is not None:
-            found["_local_scalar_dense"] = self._counted(item, self._reader("copy", "item", HOST))
+            found[READ] = self._counted(item, self._reader("copy", "item", HOST))
         for operator, name in SYNCS.items():
             original = originals.find(operator)
             if original is not None:

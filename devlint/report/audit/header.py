@@ -15,7 +15,10 @@ from devlint.report.terminal import BLUE, BOLD, Paint, one_line
 from devlint.report.wording import between, duration, listed, number, plural, rank_list, share, size
 
 CONFIRMED: frozenset[str] = frozenset()
-"""Backends on whose hardware the counts have been compared with a profiler's; see ``tests/gpu``."""
+"""Backends on whose hardware the counts of an audit have been compared with a profiler's; see ``tests/gpu``.
+
+Those of simulated runs have been, with recordings of real cards: ``docs/confirmed.md``.
+"""
 
 _LABEL = 9
 _MOST_DEVICES = 8

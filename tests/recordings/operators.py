@@ -1,0 +1,109 @@
+"""What operators did in recordings, and what the recorder of an audit believes of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from devlint.auditor.profile import reading
+from devlint.auditor.profile.stream import Trace
+from tests.recordings.listed import HERE
+
+OPERATORS = HERE / "operators.csv"
+_ATEN = "aten::"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator in all recordings: how often it was called, copied and waited, what lies in others left to these."""
+
+    name: str
+    calls: int
+    recordings: int
+    to_the_device: int
+    from_the_device: int
+    waited: int
+    waited_in: int
+    """In how many recordings."""
+    believed: str
+
+
+def believed(name: str) -> str:
+    """What the recorder takes an operator for; torch is imported for that."""
+    from devlint.auditor.recorder.kernels import COPY, READ, SYNCS
+
+    known = {COPY: "copies, and waits unless `non_blocking`", READ: "copies from the device, and waits"}
+    known |= {operator.partition(".")[0]: "waits" for operator in SYNCS}
+    return known.get(name, "neither")
+
+
+def agrees(operator: Operator) -> bool:
+    """Whether what was recorded is what the recorder believes."""
+    copied = operator.to_the_device + operator.from_the_device
+    if operator.believed.startswith("copies"):
+        return bool(copied and operator.waited)
+    return bool(operator.waited) == (operator.believed == "waits") and not operator.to_the_device
+
+
+def kept() -> list[Operator]:
+    """Those of the list."""
+    with OPERATORS.open(encoding="utf-8", newline="") as file:
+        return [
+            Operator(**{key: value if key in ("name", "believed") else int(value) for key, value in row.items()})  # type: ignore[arg-type]
+            for row in csv.DictReader(file)
+        ]
+
+
+def as_text(operators: Iterable[Operator]) -> str:
+    """The text of the list."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(Operator)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(operator) for operator in operators)
+    return text.getvalue()
+
+
+def counted(traces: Iterable[str]) -> list[Operator]:
+    """The operators of traces, those first that waited most."""
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for path in traces:
+        for name, found in _in(path).items():
+            sums[name] += found
+            sums[name]["recordings"] += 1
+            sums[name]["waited in"] += bool(found["waited"])
+    rows = [_row(name, found) for name, found in sums.items()]
+    return sorted(rows, key=lambda row: (-row.waited, -row.to_the_device, -row.calls, row.name))
+
+
+def _row(name: str, found: Counter[str]) -> Operator:
+    counts = (found[each] for each in ("calls", "recordings", "HtoD", "DtoH", "waited", "waited in"))
+    return Operator(name, *counts, believed(name))
+
+
+def _in(path: str) -> dict[str, Counter[str]]:
+    """By operator: its calls, and how many of them copied and waited themselves."""
+    seen, sums = reading._Seen(), defaultdict[str, Counter[str]](Counter)
+    for event in Trace(path).events():
+        if event.get("ph") == "X" and reading._take(seen, event) and _is_operator(event):
+            sums[str(event["name"]).removeprefix(_ATEN)]["calls"] += 1
+    happened: dict[Any, set[str]] = defaultdict(set)
+    around = seen.timeline.around([(call.thread, call.start) for call in seen.calls])
+    for call, (operators, _) in zip(seen.calls, around, strict=True):
+        if operators and operators[-1].name.startswith(_ATEN):
+            owner = (call.thread, operators[-1])
+            waits = reading._WAITING.match(call.name) or not call.name.endswith("Async")
+            way = seen.copies.get(call.correlation, reading._Copy()).way
+            if operators[-1].name == f"{_ATEN}_local_scalar_dense" and way == "DtoD":
+                way = "DtoH"  # ROCm
+            happened[owner] |= {way} | ({"waited"} if waits and way != "DtoD" else set())
+    for (_, span), found in happened.items():
+        sums[span.name.removeprefix(_ATEN)].update(found - {""})
+    return sums
+
+
+def _is_operator(event: dict[str, Any]) -> bool:
+    return event.get("cat") in ("cpu_op", "Operator") and str(event["name"]).startswith(_ATEN)
