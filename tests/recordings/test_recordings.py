@@ -65,7 +65,7 @@ def _rerun(command: str) -> None:
     assert found == [] or recording.name in REASONS
 
 
-@pytest.mark.parametrize("command", ["product.py 3", "trimmer.py 1 5"])
+@pytest.mark.parametrize("command", ["tensors/product.py 3", "models/trimmer.py 1 5"])
 def test_a_program_is_audited_as_it_is_kept(command: str) -> None:
     from tests.documented import needs_a_simulated_accelerator
 
