@@ -27,7 +27,8 @@ _NO_DEVICE_SIDE = frozenset({"square, host side only"})
 def main(arguments: list[str]) -> int:
     """Read, audit, and write or check."""
     check = "--check" in arguments
-    found = dict(_found([Path(each) for each in arguments if each != "--check"]))
+    folders = [Path(each) for each in arguments if each != "--check"]
+    found = dict(_found(folders)) if folders else None
     stale = []
     for path, text in _texts(found):
         if check and (not path.exists() or path.read_text(encoding="utf-8") != text):
@@ -46,10 +47,10 @@ def _found(folders: list[Path]) -> Iterator[tuple[str, Path]]:
                 yield hashlib.sha256(path.read_bytes()).hexdigest(), path
 
 
-def _texts(found: dict[str, Path]) -> Iterator[tuple[Path, str]]:
+def _texts(found: dict[str, Path] | None) -> Iterator[tuple[Path, str]]:
     """What is kept, file by file."""
     every = listed.recordings()
-    if found:
+    if found is not None:
         missing = [each.name for each in every if each.sha256 not in found]
         if missing:
             raise SystemExit(f"error: not in these folders: {'; '.join(missing)}")
