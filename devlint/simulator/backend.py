@@ -1,16 +1,14 @@
 """The simulated accelerator's own layer: a device type on which every tensor is a tensor of the host.
 
-``install(devices=2)`` gives torch the device ``devlintsim``; it cannot be taken away again, so it belongs into a
-process of its own.  Every operation checks its tensors' devices as CUDA does, with CUDA's words, and is then computed
-on the host, so that results equal those on the CPU.  What copies between host and device (``KERNELS``) goes through the
-dispatch key ``PrivateUse1``, as it goes through ``CUDA`` on a real machine.
+``install(devices=2)`` gives torch a device type that is called "cuda" and is not CUDA's own; it cannot be taken away
+again, so it belongs into a process of its own.  Every operation checks its tensors' devices as CUDA does, with CUDA's
+words, and is then computed on the host, so that results equal those on the CPU.  What copies between host and device
+(``KERNELS``) goes through the dispatch key ``PrivateUse1``, as it goes through ``CUDA`` on a real machine.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import types
 import warnings
 from typing import Any
 
@@ -18,7 +16,7 @@ import torch
 
 from devlint.simulator import backward, dispatch, tensor
 from devlint.simulator.backward import stash_pending_error
-from devlint.simulator.devices import NAME, after_fork, count, current, exchange, set_count, set_current
+from devlint.simulator.devices import NAME, after_fork, count, set_count
 from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
@@ -27,6 +25,8 @@ __all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install
 
 KEY = "PrivateUse1"
 """The dispatch key of the simulated device."""
+_PRIVATE = "privateuseone"
+"""What torch calls the type of that key's devices until it gets another name."""
 
 
 class DevicesError(RuntimeError):
@@ -36,8 +36,8 @@ class DevicesError(RuntimeError):
 def install(devices: int = 1) -> None:
     """Give torch that many virtual devices; later calls may add devices.
 
-    Raises ``DevicesError`` if torch is older than 2.10, another private device type is there, or fewer devices are
-    asked for than there are.
+    Raises ``DevicesError`` if torch is older than 2.10 or keeps the name "cuda" for itself, another private device type
+    is there, or fewer devices are asked for than there are.
     """
     before = count()
     if devices < max(1, before):
@@ -56,13 +56,18 @@ def install(devices: int = 1) -> None:
 
 
 def _register_type() -> None:
+    """Let ``torch.device("cuda")`` be of the type of that key, in all of torch.
+
+    torch refuses to call a private type "cuda", but takes "CUDA", and spells every type in small letters: see
+    ``register_privateuse1_backend`` and ``get_privateuse1_backend`` in c10/core/DeviceType.cpp.  Of two types with one
+    name, ``parse_type`` in c10/core/Device.h takes the private one.
+    """
     from torch.utils import backend_registration
 
-    set_up = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
-    if set_up is None:
+    if not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"):
         raise DevicesError(f"the simulated accelerator needs torch 2.10 or newer, this is {torch.__version__}")
     taken = torch._C._get_privateuse1_backend_name()
-    if taken != "privateuseone":
+    if taken != _PRIVATE:
         raise DevicesError(f"the device type {taken!r} of another package takes the place of the simulated one")
     accelerator: Any = torch._C._acc
 
@@ -77,22 +82,8 @@ def _register_type() -> None:
             stash_pending_error()
             return torch._C._autograd.DeviceType.PrivateUse1
 
-    set_up(NAME, backend_module=_module(), hook=Hooks(), device_guard=Guard())
-
-
-def _module() -> types.ModuleType:
-    """``torch.devlintsim``: what torch asks the module of a device type.  All random numbers are the host's."""
-    module: Any = types.ModuleType(f"torch.{NAME}")
-    module.is_initialized = module.is_available = lambda: True
-    module._is_in_bad_fork = lambda: False
-    module.device_count = count
-    module.current_device = current
-    module.set_device = set_current
-    module.manual_seed = module.manual_seed_all = lambda seed: None
-    module.get_rng_state = lambda device=None: torch.get_rng_state()
-    module.set_rng_state = lambda state, device=None: torch.set_rng_state(state)
-    module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]
-    module._exchange_device = module._maybe_exchange_device = exchange
-    module.synchronize = lambda device=None: None
-    sys.modules[module.__name__] = module
-    return module  # type: ignore[no-any-return]  # Any, so that its attributes can be set
+    torch._C._rename_privateuse1_backend(NAME.upper())
+    if torch.device(NAME) != torch.device(_PRIVATE):
+        raise DevicesError(f"torch {torch.__version__} does not let another device take the name of CUDA")
+    accelerator.register_python_privateuseone_hook(Hooks())
+    accelerator.register_python_privateuseone_device_guard(Guard())

@@ -18,8 +18,8 @@ _lost: list[BaseException] = []
 
 
 _NOTHING = (None,)
-_TYPE = re.compile(f"{devices.NAME}([A-Za-z0-9]+)Type")
-"""What the engine calls a type of tensors of the simulated device: ``devlintsimFloatType``."""
+_TYPE = re.compile(f"\\b{devices.NAME}([A-Z][A-Za-z0-9]+)Type")
+"""What the engine calls a type of tensors of the simulated device: ``cudaFloatType``."""
 
 
 def stash_pending_error() -> None:
@@ -71,8 +71,7 @@ def install() -> None:
 def _name_as_cuda(error: BaseException) -> None:
     """Call the tensors in an error of the engine as it calls those of CUDA."""
     if isinstance(error, RuntimeError) and error.args and devices.NAME in str(error.args[0]):
-        named = _TYPE.sub(r"torch.cuda.\1Tensor", str(error.args[0])).replace(devices.NAME, "cuda")
-        error.args = (named, *error.args[1:])
+        error.args = (_TYPE.sub(r"torch.cuda.\1Tensor", str(error.args[0])), *error.args[1:])
 
 
 def _check_gradients(tensors: Sequence[Any], gradients: Sequence[Any]) -> None:

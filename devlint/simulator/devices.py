@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-NAME = "devlintsim"
-"""The private device type: ``torch.device(NAME, 1)`` is the second virtual device."""
+NAME = "cuda"
+"""The type of the virtual devices: ``torch.device(NAME, 1)`` is the second one."""
 
 _count = 0
 _of_thread = threading.local()
@@ -74,8 +74,8 @@ def check_index(index: int) -> int:
 
 @functools.cache
 def device(index: int) -> torch.device:
-    """The torch device of a virtual device, for the C++ side."""
-    return torch.device(NAME, index)
+    """The torch device of a virtual device."""
+    return _Device(NAME, index)
 
 
 def exchange(index: int) -> int:
@@ -85,26 +85,21 @@ def exchange(index: int) -> int:
     return before
 
 
-def cuda(index: int) -> torch.device:
-    """The device as it is shown to the script."""
-    return _Device("cuda", index)
-
-
 def index_of(spelled: Any) -> int | None:
     """The index of the CUDA device that is meant by a string, a number or a device, `None` if it is of another type."""
     if isinstance(spelled, int) and not isinstance(spelled, bool):
         return spelled
     if isinstance(spelled, str):
-        if not spelled.startswith(("cuda", NAME)):
+        if not spelled.startswith(NAME):
             return None
         spelled = _Device(spelled)
-    if not isinstance(spelled, _Device) or spelled.type not in ("cuda", NAME):
+    if not isinstance(spelled, _Device) or spelled.type != NAME:
         return None
     return current() if spelled.index is None else int(spelled.index)
 
 
 def behind(spelled: Any) -> Any:
-    """The device on which tensors really live, where a CUDA device is meant; anything else as it is.
+    """The device with its index, where a CUDA device is meant; anything else as it is.
 
     Like every first use of a CUDA device, it initialises CUDA, and raises in a forked child of a process that did.
     """

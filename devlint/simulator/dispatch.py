@@ -81,7 +81,7 @@ def _redirect(kwargs: dict[str, Any], index: int) -> int:
     target = kwargs.get("device")
     if target is None:
         return index
-    if target.type not in (devices.NAME, "cuda"):
+    if target.type != devices.NAME:
         return -1
     kwargs["device"] = torch.device("cpu")
     devices.use()

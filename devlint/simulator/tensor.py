@@ -34,6 +34,7 @@ class SimulatedTensor(torch.Tensor):
     ``SimulatedTensor(host, index)`` shares memory with ``host``, which must not require a gradient.
     """
 
+    __module__, __qualname__ = torch.Tensor.__module__, torch.Tensor.__qualname__
     host: torch.Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]  # as torch says to
 
@@ -142,6 +143,9 @@ class SimulatedTensor(torch.Tensor):
 
     def record_stream(self, stream: Any) -> None:
         """Do nothing: there are no streams."""
+
+
+SimulatedTensor.__name__ = torch.Tensor.__name__  # torch tells the class in messages
 
 
 def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:

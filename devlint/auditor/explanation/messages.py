@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_DEVICE = r"(?:cpu|cuda|mps|xpu|hpu|npu|xla|mtia|privateuseone|devlintsim)(?::\d+)?"
+_DEVICE = r"(?:cpu|cuda|mps|xpu|hpu|npu|xla|mtia|privateuseone)(?::\d+)?"
 _TEXTS = (
     # "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!", with or without
     # "(when checking argument for argument mat1 in method wrapper_CUDA_addmm)", and from 2.9 "but got mat1 is on cpu,

@@ -1,4 +1,4 @@
-"""Autocast: what is set and asked for "cuda" is that of the simulated device."""
+"""Autocast: where no type of device is said, what is set and asked is that of the simulated device."""
 
 from __future__ import annotations
 
@@ -17,14 +17,10 @@ _OF_CUDA = {f"{verb}_autocast_gpu_dtype": f"{verb}_autocast_dtype" for verb in (
 """Their predecessors, which speak of CUDA without saying so."""
 
 
-def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
+def _of_cuda(original: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("device_type") == "cuda":
-            kwargs["device_type"] = NAME
-        elif args and args[0] == "cuda":
-            args = (NAME, *args[1:])
-        elif not kwargs and not any(isinstance(argument, str) for argument in args):
-            args = (NAME, *args)  # without a device type, CUDA is meant
+        if not kwargs and not any(isinstance(argument, str) for argument in args):
+            args = (NAME, *args)
         return original(*args, **kwargs)
 
     return wrapper
@@ -40,9 +36,8 @@ def _deprecated(name: str, successor: str, function: Callable[..., Any]) -> Call
 
 
 def install(patches: Patches) -> None:
-    """Translate the device type in the functions of autocast."""
-    translated = {name: _translated(getattr(torch, name)) for name in _BY_TYPE}
-    for name, function in translated.items():
-        patches.set(torch, name, function)
+    """Say the type of device to the functions of autocast; the one that torch means is that of a GPU."""
+    for name in _BY_TYPE:
+        patches.set(torch, name, _of_cuda(getattr(torch, name)))
     for name, successor in _OF_CUDA.items():
-        patches.set(torch, name, _deprecated(name, successor, translated[successor]))
+        patches.set(torch, name, _deprecated(name, successor, getattr(torch, successor)))

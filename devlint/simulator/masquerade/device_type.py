@@ -1,4 +1,4 @@
-"""Classes in the place of torch's own, and that of `torch.device`: `torch.device(0)` is a device of CUDA."""
+"""Classes in the place of torch's own, and what torch says of private device types."""
 
 from __future__ import annotations
 
@@ -37,15 +37,7 @@ def stand_in(native: Any, make: Callable[..., Any], *others: type) -> Any:
     return _StandIn(native.__name__, (), names)
 
 
-_Native: Any = torch.device
-
-
-def _made(*args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs and isinstance(args[0], int) and not isinstance(args[0], bool):
-        return _Native("cuda", args[0])
-    return _Native(*args, **kwargs)
-
-
 def install(patches: Patches) -> None:
-    """Replace `torch.device` by what makes the same devices."""
-    patches.set(torch, "device", stand_in(_Native, _made))
+    """Let code that asks torch for a private device type find none, as on a CUDA machine."""
+    for owner in (torch._C, torch.utils.backend_registration, torch.profiler.profiler, torch.autograd.profiler):
+        patches.set(owner, "_get_privateuse1_backend_name", lambda: "privateuseone")

@@ -39,7 +39,7 @@ class SimulatedGenerator(_Native):  # type: ignore[misc]  # torch's class is Any
     @property
     def device(self) -> torch.device:
         """The virtual device."""
-        return devices.cuda(self.index)
+        return devices.device(self.index)
 
     def get_offset(self) -> int:
         """The offset of a Philox generator; what is simulated has none."""

@@ -25,6 +25,8 @@ from devlint.simulator.masquerade.device_type import stand_in
 _cuda: Any = torch.cuda
 _CUDA = 1
 """The number of CUDA among torch's device types."""
+_SIMULATED = int(vars(torch._C._autograd)["DeviceType"].PrivateUse1)
+"""That of the simulated devices."""
 _PRIORITIES = (0, -5)
 _identifiers = itertools.count(1)
 _local = threading.local()
@@ -48,6 +50,7 @@ class StreamBase(_Finished, torch.Stream):
 
     priority: int
     cuda_stream: int
+    device_type = _CUDA
 
     def __new__(
         cls,
@@ -62,7 +65,7 @@ class StreamBase(_Finished, torch.Stream):
             raise NotImplementedError("devlint does not simulate torch.cuda.ExternalStream")
         if stream_id is None or device_index is None:
             stream_id, device_index = next(_identifiers), devices.current()
-        self = super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=_CUDA)
+        self = super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=_SIMULATED)
         self.priority = max(min(priority, _PRIORITIES[0]), _PRIORITIES[1])
         self.cuda_stream = stream_id
         return self

@@ -1,4 +1,4 @@
-"""Tensors that are sharded over processes (`DTensor`), as FSDP2 makes them: what they say of themselves."""
+"""Tensors that are sharded over processes (`DTensor`), as FSDP2 makes them: what torch has to know of them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,17 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import devices
-from devlint.simulator.devices import NAME
 
-_device: Any = torch.Tensor.device
 _known: set[type] = set()
 
 
-def _shown(tensor: Any) -> torch.device:
-    device: torch.device = _device.__get__(tensor)
-    return devices.cuda(device.index) if device.type == NAME else device
-
-
-def _introduce(kind: Any) -> None:
-    """Let tensors of this class say that they are on a CUDA device, and let torch work with them without one.
+def _introduce() -> None:
+    """Let torch work with sharded tensors.
 
     What an operation makes of them is found out with tensors that have no data, for which torch wants a device that it
     was built for.  Random numbers it draws for all parts in agreement, by the state of CUDA's generators; here each
     process draws its own.
     """
-    kind.device = property(_shown)
-    kind.is_cuda = property(lambda tensor: _device.__get__(tensor).type == NAME)
     schemas: Any = sys.modules.get("torch.distributed.tensor._op_schema")
     if hasattr(schemas, "_rebuild_tensor_from_dtensor_meta"):
         schemas._rebuild_tensor_from_dtensor_meta = _rebuilt
@@ -54,7 +44,7 @@ def install(patches: Patches) -> None:
     def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
         if kind not in _known:
             _known.add(kind)
-            _introduce(kind)
+            _introduce()
         return original(kind, *args, **kwargs)
 
     patches.set(tensor, "_dtensor__new__", staticmethod(new))

@@ -11,7 +11,7 @@ from devlint.auditor.patches import Patches
 from devlint.simulator import devices, errors
 from devlint.simulator.devices import NAME
 from devlint.simulator.masquerade.tensors import legacy_types
-from devlint.simulator.tensor import SimulatedTensor, index_of
+from devlint.simulator.tensor import SimulatedTensor
 
 Uninitialized: Any = vars(torch.nn.parameter)["UninitializedTensorMixin"]
 _TAKE_DEVICE = (
@@ -82,19 +82,7 @@ def _pin_memory(self: SimulatedTensor, device: Any = None) -> NoReturn:
     raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
 
 
-def _set_grad(self: SimulatedTensor, value: torch.Tensor | None) -> None:
-    try:
-        _grad.__set__(self, value)
-    except RuntimeError as error:
-        raise RuntimeError(str(error).replace(NAME, "cuda")) from None
-
-
-_grad: Any = torch.Tensor.grad
 _OF_SIMULATED: dict[str, Any] = {
-    "device": property(lambda self: devices.cuda(index_of(self))),
-    "is_cuda": property(lambda self: True),
-    "get_device": index_of,
-    "grad": property(lambda self: _grad.__get__(self), _set_grad, lambda self: _grad.__delete__(self)),
     "is_shared": lambda self: True,
     "share_memory_": lambda self: self,
     "pin_memory": _pin_memory,
@@ -105,6 +93,9 @@ _OF_SIMULATED: dict[str, Any] = {
 def install(patches: Patches) -> None:
     """Let the methods of all tensors know CUDA devices, and simulated tensors say that they are on one."""
     tensor: Any = torch.Tensor
+    # a tensor of a class that wraps another is on the device, too
+    patches.set(tensor, "is_cuda", property(lambda self: self.device.type == NAME))
+    patches.set(tensor, "is_privateuseone", property(lambda self: False))
     to = _to(tensor.to)
     patches.set(tensor, "type", _type(tensor.type, to))
     patches.set(tensor, "cuda", _cuda(tensor.cuda))

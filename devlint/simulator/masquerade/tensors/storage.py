@@ -24,7 +24,7 @@ class SimulatedStorage(torch.UntypedStorage):
     @property
     def device(self) -> torch.device:  # type: ignore[override]  # an attribute in torch's stub
         """The virtual device."""
-        return devices.cuda(self.index)
+        return devices.device(self.index)
 
     @property
     def is_cuda(self) -> bool:

@@ -1,0 +1,42 @@
+"""What is on a device, and what it is called: no tensor, device or message names another type than CUDA's."""
+
+from __future__ import annotations
+
+import pickle
+
+import torch
+
+from tests.simulator.cases.support import ONE, ZERO, raises
+
+DEVICES = 2
+
+
+def case_the_devices_of_tensors_are_torchs_own_devices() -> None:
+    tensor = torch.ones(3, device="cuda")
+    assert tensor.device == ZERO == torch.device(0) == pickle.loads(pickle.dumps(tensor.device))
+    assert repr(tensor.device) == "device(type='cuda', index=0)"
+    assert torch.Tensor.device.__get__(torch.ones(1, device=ONE)) == ONE
+    assert (tensor.is_cuda, tensor.is_privateuseone, torch.ones(1).is_cuda) == (True, False, False)
+    assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+    assert type(torch.device) is type
+    assert repr(type(tensor)) == "<class 'torch.Tensor'>"
+    assert not hasattr(torch, "devlintsim")
+
+
+def case_what_is_made_is_put_into_what_is_given() -> None:
+    for name, arguments in {
+        **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), (3,)),
+        "full": ((3,), 2.0),
+        "arange": (3.0,),
+        "linspace": (0, 1, 3),
+        "logspace": (0, 1, 3),
+        "normal": (0.0, 1.0, (3,)),
+    }.items():
+        out = torch.full((3,), -9.0, device=ONE)
+        assert getattr(torch, name)(*arguments, device=ONE, out=out) is out
+        assert name == "empty" or -9.0 not in out.tolist(), name
+        with raises(RuntimeError, "device type cuda does not match device type of out parameter (cpu)"):
+            getattr(torch, name)(*arguments, device=ONE, out=torch.empty(3))
+    square, order = torch.empty(3, 3, device=ZERO), torch.empty(3, device=ZERO, dtype=torch.int64)
+    assert torch.eye(3, device=ZERO, out=square).sum().item() == 3
+    assert sorted(torch.randperm(3, device=ZERO, out=order).tolist()) == [0, 1, 2]

@@ -1,0 +1,35 @@
+"""No message of torch, no text of a tensor, names the simulator; see tests/simulator/texts.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.simulator.child import ROOT
+
+
+def provoked(part: int) -> dict[str, Any]:
+    """What a part of torch's operations said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulator.texts", "--part", str(part)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.parametrize("part", [12, pytest.param(1, marks=pytest.mark.slow)])
+def test_messages_name_nothing_that_there_is_not_on_a_cuda_machine(part: int) -> None:
+    said = provoked(part)
+    assert said["named"] == []
+    assert said["refusals"] > 2000 / part / 2
