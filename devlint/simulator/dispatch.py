@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import checks, devices, pinning, plans
+from devlint.simulator import checks, devices, errors, pinning, plans
 from devlint.simulator.tensor import SimulatedTensor, index_of, refresh, wrap
 
 Handler = Callable[[Any, Any, Any], Any]
@@ -40,6 +40,8 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     if plan.has_device:
         index = _redirect(host_kwargs, index)
         pinned = host_kwargs.pop("pin_memory", None)
+        if pinned and index >= 0:
+            raise errors.error("pinned")
     if plan.random and index >= 0 and host_kwargs.get("generator") is None:
         with random_numbers(index):
             out = plan.compute(*host_args, **host_kwargs)

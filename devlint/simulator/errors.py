@@ -18,6 +18,7 @@ TEXTS = {
     "masked_fill of the host": "masked_fill_: Expected inputs to be on same device",
     "masked_fill": "expected self and mask to be on the same device, but got mask on {} and self on {}",
     "gradient": "invalid gradient at index {} - expected device {} but got {}",
+    "pinned": "Only dense CPU tensors can be pinned",
     "rnn": "Input and {} tensors are not at the same device, found input tensor at {} and {} tensor at {}",
 }
 """The texts of torch 2.13, with gaps.

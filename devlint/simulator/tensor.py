@@ -18,7 +18,7 @@ _native_device: Any = torch._C.TensorBase.device.__get__
 _attributes: Any = next(vars(base)["__dict__"] for base in torch.Tensor.__mro__ if "__dict__" in vars(base))
 _text: Any = torch._tensor_str._str
 _contents: Any = torch._tensor_str._tensor_str
-OWN = ("host", "_is_param", "_class_on_host")
+OWN = ("host", "_is_param")
 """What only the attributes of a simulated tensor hold."""
 dispatch: Callable[[Any, Any, Any], Any] | None = None
 """What runs an operation on simulated tensors: ``dispatch(op, args, kwargs)``."""
@@ -50,17 +50,11 @@ class SimulatedTensor(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]  # the base class has none, its stub a function
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operation, below autograd."""
+        """Run an operation, below autograd; a class that says itself what becomes of it is left to do so."""
+        for kind in types:
+            if not issubclass(kind, SimulatedTensor):
+                return NotImplemented
         return dispatch(func, args, kwargs or {})  # type: ignore[misc]  # set when the backend is installed
-
-    def __tensor_flatten__(self) -> tuple[list[str], int]:
-        """The inner tensor's attribute and what else it takes to rebuild this one."""
-        return ["host"], self.device.index
-
-    @staticmethod
-    def __tensor_unflatten__(inner: dict[str, Any], index: int, size: Any, stride: Any) -> SimulatedTensor:
-        """The inverse of ``__tensor_flatten__``."""
-        return wrap(inner["host"], index)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's own signature
         """As a tensor of an accelerator is shown, with the reads that this takes there."""
@@ -94,6 +88,7 @@ class SimulatedTensor(torch.Tensor):
                 result.grad = copy.deepcopy(self.grad, memo)
         own = {name: value for name, value in self.__dict__.items() if name != "host"}
         result.__dict__.update(copy.deepcopy(own, memo))
+        result.__class__ = type(self)  # it may be one of the script's own classes, too
         memo[id(self)] = result
         return result
 

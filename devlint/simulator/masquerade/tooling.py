@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import torch
+from torch.jit import _builtins
 
 from devlint.auditor.patches import Patches
 
@@ -28,6 +29,17 @@ def _uncompiled(model: Any) -> Any:
 
     function._torchdynamo_orig_callable = model  # type: ignore[attr-defined]  # where torch keeps it
     return function
+
+
+def let_scripts_find_replacements(patches: Patches) -> None:
+    """Let `torch.jit` know its operations by the functions that took the places of torch's own, too.
+
+    It knows them by identity, and would compile what it does not know.
+    """
+    jit: Any = _builtins
+    known = dict(jit._get_builtin_table())
+    patches.set(jit, "_builtin_table", None)  # the next call looks at all of torch again
+    patches.set(jit, "_builtin_table", known | jit._get_builtin_table())
 
 
 def install(patches: Patches) -> None:

@@ -31,7 +31,7 @@ _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: t
 def _needs_parts(target: torch.Tensor, source: torch.Tensor) -> bool:
     """Whether CUDA could not copy the memory as it is: the dtype changes, or there are gaps, or another order."""
     target, source = host_of(target), host_of(source)
-    if target.dtype != source.dtype or target.shape != source.shape:
+    if target.dtype != source.dtype or target.size() != source.size():  # a lazy parameter refuses to tell its `shape`
         return target.numel() > 0
     order = sorted(range(target.dim()), key=target.stride, reverse=True)
     return not (target.permute(order).is_contiguous() and source.permute(order).is_contiguous())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import nn
 
@@ -96,6 +98,7 @@ def _() -> None:
     assert isinstance(there[0].sum(), Picture)
     assert there.sum().item() == 6
     assert type(there.cpu()) is Picture
+    assert copy.deepcopy(there).doubled().sum().item() == 12
     assert type(there).__name__ == "Picture"
     assert not isinstance(there.as_subclass(torch.Tensor), Picture)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import pickle
+import tempfile
 from typing import Any
 
 import torch
@@ -177,3 +178,31 @@ def _() -> None:
     assert isinstance(p, nn.Parameter)
     assert x.device.index == 1
     assert loaded(x).device.index == 1
+
+
+@idiom("a file of safetensors, read on the host into pinned memory and copied")
+def _() -> None:
+    """What safetensors 0.8 calls for a CUDA device; with the library itself where it is installed."""
+    staging = torch.empty((3,), dtype=torch.float32, device="cpu", pin_memory=True)
+    assert staging.is_pinned()
+    assert staging.to(device="cuda:1").device.index == 1
+    try:
+        from safetensors import safe_open
+        from safetensors.torch import load_file, save_file
+    except ImportError:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/weights.safetensors"
+        save_file({"weight": torch.arange(6.0, device=d).view(2, 3)}, path)
+        for device, index in (("cuda", 0), ("cuda:0", 0), ("cuda:1", 1), (1, 1)):
+            weight = load_file(path, device=device)["weight"]
+            assert weight.device == torch.device("cuda", index)
+            assert weight.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+            with safe_open(path, "pt", device=device) as file:
+                assert file.get_tensor("weight").device == weight.device
+                assert file.get_slice("weight")[1:].tolist() == [[3.0, 4.0, 5.0]]
+
+
+@idiom("only the host's memory is pinned", raises="Only dense CPU tensors can be pinned")
+def _() -> None:
+    torch.empty(3, device=d, pin_memory=True)

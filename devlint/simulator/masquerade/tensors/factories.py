@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.jit import _builtins
 from torch.utils import _device
 from torch.utils.data import dataset
 
@@ -15,7 +14,6 @@ from devlint.simulator import devices, pinning
 from devlint.simulator.masquerade.cuda import generators
 from devlint.simulator.masquerade.tensors.methods import with_device
 
-_jit: Any = _builtins
 _MOVING = ("tensor", "as_tensor", "asarray")
 """Functions of torch that make a tensor on the host and move it; all others reach the device by themselves."""
 _WITH_OPTIONS = """
@@ -32,11 +30,16 @@ def _checked(generator: torch.Generator | None, device: Any) -> None:
         generators.check(generator, wanted)
 
 
+def _on_host(device: Any) -> bool:
+    """Whether that is where a tensor without pinned memory would be as well."""
+    return torch.device(device or torch.get_default_device()).type == "cpu"
+
+
 def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not name.endswith("_like"):
             _checked(kwargs.get("generator"), kwargs.get("device"))
-        if kwargs.get("pin_memory") and not kwargs.get("device"):
+        if kwargs.get("pin_memory") and _on_host(kwargs.get("device")):
             del kwargs["pin_memory"]
             return pinning.mark(function(*args, **kwargs))
         return function(*args, **kwargs)
@@ -62,8 +65,5 @@ def install(patches: Patches) -> None:
         replacement = with_device(original) if name in _MOVING else original
         if name in _WITH_OPTIONS:
             replacement = _with_options(replacement, name)
-        builtin = _jit._find_builtin(original)
-        if builtin:
-            _jit._register_builtin(replacement, builtin)  # so that scripted code finds it
         patches.set(torch, name, replacement)
     patches.set(dataset, "randperm", torch.randperm)  # bound there before it was replaced

@@ -33,10 +33,6 @@ def with_device(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
     def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        place = args[0] if args else kwargs.get("device")
-        if isinstance(self, Uninitialized) and devices.index_of(place) is not None:
-            self.__dict__["_simulated"] = devices.behind(place)  # it has no memory yet that could be moved
-            return self
         if args and isinstance(args[0], (str, torch.device, int)):
             args = (devices.behind(args[0]), *args[1:])
         elif kwargs.get("device") is not None:

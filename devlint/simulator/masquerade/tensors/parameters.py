@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import devices
+from devlint.simulator.masquerade.tensors import subclasses
 from devlint.simulator.masquerade.tensors.methods import Uninitialized
 from devlint.simulator.tensor import OWN, SimulatedTensor
 
@@ -28,17 +28,17 @@ def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
     if fresh is value:
         fresh = value.view_as(value)
     fresh.requires_grad_(tensor.requires_grad)
+    kind = subclasses.on_host(type(tensor))
+    if type(tensor) is SimulatedTensor and own.get("_is_param"):
+        kind = torch.nn.Parameter
+    torch._C._swap_tensor_impl(tensor, fresh)
     if isinstance(fresh, SimulatedTensor):
-        own.update(host=fresh.host, _class_on_host=type(tensor))
-        if isinstance(tensor, torch.nn.Parameter):
-            own["_is_param"] = True
-        kind: type = SimulatedTensor
+        own["host"] = fresh.host
+        subclasses.become(tensor, kind)
     else:
-        kind = own.get("_class_on_host", torch.nn.Parameter if own.get("_is_param") else torch.Tensor)
         for name in OWN:
             own.pop(name, None)
-    torch._C._swap_tensor_impl(tensor, fresh)
-    tensor.__class__ = kind
+        tensor.__class__ = kind
     if grad is not None:
         tensor.grad = grad.to(value.device)
 
@@ -71,28 +71,22 @@ def _compatible(original: Callable[..., bool]) -> Callable[..., bool]:
     return has_compatible_shallow_copy_type
 
 
-def _traceable(original: Callable[..., bool]) -> Callable[..., bool]:
-    def is_traceable_wrapper_subclass(value: object) -> bool:
-        # one on CUDA is no subclass: a module that is to get new parameters gets them
-        overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
-        return original(value) and not (overwrites and isinstance(value, SimulatedTensor))
-
-    return is_traceable_wrapper_subclass
-
-
 def _materialize(original: Callable[..., None]) -> Callable[..., None]:
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        place = self.__dict__.pop("_simulated", None) if device is None else device
-        if devices.index_of(place) is None:
-            original(self, shape, device, dtype)
-            return
-        kind = self.cls_to_become
-        self.cls_to_become = SimulatedTensor
-        original(self, shape, place, dtype)
-        del self.cls_to_become
-        self._class_on_host = kind
+        original(self, shape, device, dtype)
+        if "host" in self.__dict__:
+            subclasses.become(self, type(self))
 
     return materialize
+
+
+def _parameter(original: Callable[..., Any]) -> Callable[..., Any]:
+    def new(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
+        if type(data) is SimulatedTensor:
+            return torch.Tensor._make_subclass(cls, data, requires_grad)
+        return original(cls, data, requires_grad)
+
+    return new
 
 
 def install(patches: Patches) -> None:
@@ -102,8 +96,7 @@ def install(patches: Patches) -> None:
     patches.set(torch.utils, "swap_tensors", _swap(torch.utils.swap_tensors))
     compatible = _compatible(torch._has_compatible_shallow_copy_type)
     patches.set(torch, "_has_compatible_shallow_copy_type", compatible)
-    modules: Any = torch.nn.modules.module
-    patches.set(modules, "is_traceable_wrapper_subclass", _traceable(modules.is_traceable_wrapper_subclass))
+    patches.set(torch.nn.Parameter, "__new__", staticmethod(_parameter(torch.nn.Parameter.__new__)))
     patches.set(Uninitialized, "materialize", _materialize(Uninitialized.materialize))
     # What a parameter without a shape allows is listed by function.
     Uninitialized._allowed_methods.extend([torch.Tensor.to, torch.Tensor.cuda, compatible])

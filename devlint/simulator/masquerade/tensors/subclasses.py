@@ -34,14 +34,25 @@ def simulated(cls: Any) -> Any:
         return SimulatedTensor
     known = _simulated.get(cls)
     if known is None:
-        bases = [simulated(base) for base in cls.__bases__ if issubclass(base, torch.Tensor)]
+        bases = [simulated(base) if issubclass(base, torch.Tensor) else base for base in cls.__bases__]
         if SimulatedTensor in bases:
             bases.insert(bases.index(SimulatedTensor), _Converting)
-        others = [base for base in cls.__bases__ if not issubclass(base, torch.Tensor)]
         names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-        known = _simulated[cls] = type(cls)(cls.__name__, (cls, *bases, *others), names)
+        known = _simulated[cls] = type(cls)(cls.__name__, (cls, *bases), names)
         _on_host[known] = cls
     return known
+
+
+def on_host(cls: type) -> type:
+    """The class of the host's tensors that a simulated tensor of this class is one of."""
+    return _on_host.get(cls, cls)
+
+
+def become(tensor: Any, cls: type) -> None:
+    """Let a simulated tensor be one of a class of the host's tensors; of parameters torch has a mark besides."""
+    if issubclass(cls, torch.nn.Parameter):
+        tensor.__dict__["_is_param"] = True
+    tensor.__class__ = SimulatedTensor if cls is torch.nn.Parameter else simulated(cls)
 
 
 def _dispatches(cls: Any) -> bool:
@@ -55,22 +66,22 @@ def install(patches: Patches) -> None:
     as_its_own, make = tensor.as_subclass, tensor._make_subclass
 
     def as_subclass(self: torch.Tensor, cls: Any) -> Any:
-        cls = _on_host.get(cls, cls)
+        cls = on_host(cls)
         if not isinstance(self, SimulatedTensor) or _dispatches(cls):
             return as_its_own(self, cls)
         with torch._C.DisableTorchFunctionSubclass():
             result: Any = torch.ops.aten.alias(self)
-        result.__class__ = simulated(cls)
+        become(result, cls)
         return result
 
     def make_subclass(cls: Any, data: torch.Tensor, require_grad: bool = False, **options: Any) -> Any:
-        cls = _on_host.get(cls, cls)
-        if not isinstance(data, SimulatedTensor) or _dispatches(cls) or issubclass(cls, torch.nn.Parameter):
+        cls = on_host(cls)
+        if not isinstance(data, SimulatedTensor) or _dispatches(cls):
             return make(cls, data, require_grad, **options)
         with torch._C.DisableTorchFunctionSubclass():
-            result: Any = data.detach()
-        result.__class__ = simulated(cls)
-        return result.requires_grad_(require_grad)
+            result: Any = data.detach().requires_grad_(require_grad)
+        become(result, cls)
+        return result
 
     patches.set(tensor, "as_subclass", as_subclass)
     patches.set(tensor, "_make_subclass", staticmethod(make_subclass))
