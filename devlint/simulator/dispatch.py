@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +20,21 @@ random_numbers: Callable[[int], contextlib.AbstractContextManager[object]] = con
 """Entered with the index of the device around what draws random numbers for it, which is done on the host."""
 
 
+_of_thread = threading.local()
+
+
 def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
     """Run an operation of which an argument or the result is simulated."""
-    return HANDLERS.get(op, run)(op, args, kwargs)
+    try:
+        return HANDLERS.get(op, run)(op, args, kwargs)
+    except Exception as error:
+        _of_thread.refusal = error
+        raise
+
+
+def refusal() -> BaseException | None:
+    """The exception that an operation of this thread last ended with, for who lost it on its way through C++."""
+    return getattr(_of_thread, "refusal", None)
 
 
 def run(op: Any, args: Any, kwargs: Any) -> Any:
@@ -29,6 +42,8 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     plan = plans.of(op)
     if plan.implicit:
         return op.decompose(*args, **kwargs)
+    if plan.foreign is not None:
+        return op._op_dk(plan.foreign, *args, **kwargs)
     places: set[int] = set()
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs

@@ -24,6 +24,12 @@ _SLOW_IN_HALF = {"aten::convolution_backward"}
 _COMMON = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional)
 
 
+_OF_CUDA = (torch._C.DispatchKey.CUDA, torch._C.DispatchKey.PrivateUse1)
+"""Keys at which `torch.library` registers what is for CUDA: by the key's name, or by that of the type of device."""
+_OF_TORCH = ("aten", "c10d")
+"""Namespaces whose kernels at these keys are torch's or the simulator's own."""
+
+
 class Declaration(NamedTuple):
     """What torch says of an operation in ``native_functions.yaml``."""
 
@@ -46,6 +52,8 @@ class Plan:
     """Autograd has no formula for it: it is taken apart everywhere."""
     common: Any
     """The dispatch key of its kernel for all devices, made of other operations; ``None`` if it has none."""
+    foreign: Any
+    """The dispatch key of a kernel for CUDA that a library of the script's has itself; ``None`` if there is none."""
     written: tuple[str, ...]
     """The arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
@@ -80,6 +88,7 @@ def of(op: Any) -> Plan:
         checked=(*outs, *positional),
         implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
         common=next((key for key in _COMMON if _has_kernel(op, key.name)), None),
+        foreign=next((k for k in _OF_CUDA if namespace not in _OF_TORCH and _has_kernel(op, k.name)), None),
         written=tuple(one.name for one in arguments if _writes(one)),
         returned=tuple(places[_alias(one)] for one in schema.returns) if all(map(_writes, schema.returns)) else (),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),

@@ -7,13 +7,23 @@ which line copies what.
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.jit import _builtins
 
 from devlint.auditor.patches import Patches
+from devlint.simulator import dispatch
+
+_NO_DYNAMO = (
+    "devlint does not simulate TorchDynamo: torch.compile runs code as it is, and torch.export.export takes it with "
+    "strict=False"
+)
+_POOL_STATE = "_cuda_CUDAAllocator_AllocatorState"
+"""A class that TorchDynamo imports where there is CUDA, before it can be refused."""
 
 
 def _uncompiled(model: Any) -> Any:
@@ -31,6 +41,37 @@ def _uncompiled(model: Any) -> Any:
     return function
 
 
+def _uncaptured(original: Callable[..., Any]) -> Callable[..., Any]:
+    def set_eval_frame(callback: Any) -> Any:
+        if callable(callback):
+            raise NotImplementedError(_NO_DYNAMO)
+        return original(callback)
+
+    return set_eval_frame
+
+
+def _not_strict(original: Callable[..., Any]) -> Callable[..., Any]:
+    def export(*args: Any, strict: bool = False, **options: Any) -> Any:
+        if strict:
+            raise NotImplementedError(_NO_DYNAMO)
+        return original(*args, **options)
+
+    return export
+
+
+def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        except RuntimeError as error:
+            said, lost = str(error).rstrip(), dispatch.refusal()
+            if said.endswith("RuntimeError:") and lost is not None:  # the interpreter drops what Python code says
+                error.args = (f"{said} {lost}\n",)
+            raise
+
+    return call
+
+
 def let_scripts_find_replacements(patches: Patches) -> None:
     """Let `torch.jit` know its operations by the functions that took the places of torch's own, too.
 
@@ -45,6 +86,15 @@ def let_scripts_find_replacements(patches: Patches) -> None:
 def install(patches: Patches) -> None:
     """Let `torch.compile` leave code as it is, and profilers run without the tools that only a CUDA build has."""
     profiler = torch.autograd.profiler
+    native: Any = torch._C
+    if not hasattr(native, _POOL_STATE):
+        patches.set(native, _POOL_STATE, type(_POOL_STATE, (), {}))
+    for owner in (native._dynamo.eval_frame, sys.modules.get("torch._dynamo.eval_frame")):
+        if owner is not None:
+            patches.set(owner, "set_eval_frame", _uncaptured(owner.set_eval_frame))
+    patches.set(torch.export, "export", _not_strict(torch.export.export))
+    for kind in (native.ScriptFunction, native.ScriptMethod):
+        patches.set(kind, "__call__", _telling(kind.__call__))
     original = profiler.profile.__init__
 
     def compile_(model: Any = None, **options: Any) -> Any:

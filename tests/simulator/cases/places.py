@@ -40,3 +40,20 @@ def case_what_is_made_is_put_into_what_is_given() -> None:
     square, order = torch.empty(3, 3, device=ZERO), torch.empty(3, device=ZERO, dtype=torch.int64)
     assert torch.eye(3, device=ZERO, out=square).sum().item() == 3
     assert sorted(torch.randperm(3, device=ZERO, out=order).tolist()) == [0, 1, 2]
+
+
+def case_an_operation_of_a_library_runs_what_the_library_has_for_cuda() -> None:
+    library = torch.library.Library("devlint_tests", "DEF")
+    for name, key in (("by_key", "CUDA"), ("by_type", "cuda")):
+        library.define(f"{name}(Tensor x) -> Tensor")
+        torch.library.impl(f"devlint_tests::{name}", "cpu", lib=library)(lambda x: x * 2)
+        if key == "CUDA":
+            library.impl(name, lambda x: x * 3, key)
+        else:
+            torch.library.impl(f"devlint_tests::{name}", key, lib=library)(lambda x: x * 3)
+        operation = getattr(torch.ops.devlint_tests, name)
+        assert operation(torch.ones(2, device=ONE)).tolist() == [3.0, 3.0]
+        assert operation(torch.ones(2)).tolist() == [2.0, 2.0]
+    library.define("on_host(Tensor x) -> Tensor")
+    library.impl("on_host", lambda x: x * 2, "CPU")
+    assert torch.ops.devlint_tests.on_host(torch.ones(2, device=ONE)).device == ONE

@@ -137,3 +137,23 @@ def case_what_is_compiled_computes_the_same() -> None:
     model, x = _model(ZERO), torch.randn(3, 4, device=ZERO)
     for backend in ("eager", "aot_eager", "inductor"):
         assert torch.equal(torch.compile(model, backend=backend)(x), model(x))
+    refusal = "devlint does not simulate TorchDynamo: torch.compile runs code as it is"
+    with raises(NotImplementedError, refusal):
+        torch.export.export(model, (x,), strict=True)
+    with raises(NotImplementedError, refusal):
+        torch._dynamo.explain(model)(x)
+    assert torch.equal(torch.compile(model)(x), model(x))
+
+
+def case_a_refusal_is_told_through_a_script() -> None:
+    model = _model(ZERO)
+    text = "RuntimeError: Expected all tensors to be on the same device, but got mat1 is on cpu, different from other"
+    for made in (torch.jit.script(model), torch.jit.trace(model, torch.ones(3, 4, device=ZERO))):
+        with raises(RuntimeError, text):
+            made(torch.ones(3, 4))
+    with raises(RuntimeError, "RuntimeError: Expected all tensors to be on the same device, but found at least two"):
+        torch.jit.script(_added)(torch.ones(3, device=ZERO), torch.ones(3))
+
+
+def _added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x + y
