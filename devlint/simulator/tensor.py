@@ -12,7 +12,7 @@ from devlint.simulator.devices import check_index, device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_make = torch.Tensor._make_wrapper_subclass
+_make: Any = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
 _native_device: Any = torch._C.TensorBase.device.__get__
 _attributes: Any = next(vars(base)["__dict__"] for base in torch.Tensor.__mro__ if "__dict__" in vars(base))
@@ -165,7 +165,7 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
         raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
     if type(host) is not torch.Tensor and hasattr(host, "trigger_wait"):
         host = host.trigger_wait()  # what a collective will have put there: it has no memory of its own
-    result = _make(
+    result: SimulatedTensor = _make(
         SimulatedTensor,
         host.size(),
         strides=host.stride(),

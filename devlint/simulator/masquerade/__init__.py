@@ -10,7 +10,7 @@ from devlint.auditor.patches import Patches
 
 def install() -> None:
     """Let torch take the simulated device, which must have been set up, for CUDA.  Cannot be undone."""
-    from devlint.simulator.masquerade import amp, device_type, tooling, tracing
+    from devlint.simulator.masquerade import amp, device_type, scripts, tooling, tracing
     from devlint.simulator.masquerade.cuda import bindings, generators, memory, streams, unsupported
     from devlint.simulator.masquerade.parallel import collectives, process_groups, sharded
     from devlint.simulator.masquerade.tensors import factories, legacy_types, methods, parameters, storage, subclasses
@@ -18,13 +18,13 @@ def install() -> None:
     parts = (
         *(memory, streams, device_type, bindings, generators),
         *(methods, legacy_types, parameters, subclasses, storage, factories),
-        *(amp, collectives, tooling, tracing, process_groups, sharded, unsupported),
+        *(amp, collectives, tooling, tracing, scripts, process_groups, sharded, unsupported),
     )
     patches = Patches()
     try:
         for part in parts:
             part.install(patches)
-        tooling.let_scripts_find_replacements(patches)
+        scripts.let_scripts_find_replacements(patches)
     except BaseException:
         patches.undo()
         raise

@@ -13,10 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.jit import _builtins
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import dispatch
 
 _NO_DYNAMO = (
     "devlint does not simulate TorchDynamo: torch.compile runs code as it is, and torch.export.export takes it with "
@@ -59,30 +57,6 @@ def _not_strict(original: Callable[..., Any]) -> Callable[..., Any]:
     return export
 
 
-def _telling(original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(self, *args, **kwargs)
-        except RuntimeError as error:
-            said, lost = str(error).rstrip(), dispatch.refusal()
-            if said.endswith("RuntimeError:") and lost is not None:  # the interpreter drops what Python code says
-                error.args = (f"{said} {lost}\n",)
-            raise
-
-    return call
-
-
-def let_scripts_find_replacements(patches: Patches) -> None:
-    """Let `torch.jit` know its operations by the functions that took the places of torch's own, too.
-
-    It knows them by identity, and would compile what it does not know.
-    """
-    jit: Any = _builtins
-    known = dict(jit._get_builtin_table())
-    patches.set(jit, "_builtin_table", None)  # the next call looks at all of torch again
-    patches.set(jit, "_builtin_table", known | jit._get_builtin_table())
-
-
 def install(patches: Patches) -> None:
     """Let `torch.compile` leave code as it is, and profilers run without the tools that only a CUDA build has."""
     profiler = torch.autograd.profiler
@@ -93,8 +67,6 @@ def install(patches: Patches) -> None:
         if owner is not None:
             patches.set(owner, "set_eval_frame", _uncaptured(owner.set_eval_frame))
     patches.set(torch.export, "export", _not_strict(torch.export.export))
-    for kind in (native.ScriptFunction, native.ScriptMethod):
-        patches.set(kind, "__call__", _telling(kind.__call__))
     original = profiler.profile.__init__
 
     def compile_(model: Any = None, **options: Any) -> Any:

@@ -157,3 +157,26 @@ def case_a_refusal_is_told_through_a_script() -> None:
 
 def _added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x + y
+
+
+def case_scripts_are_saved_and_loaded() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.register_buffer("buffer", torch.ones(4), persistent=False)
+            self.attribute = torch.arange(4.0, device=ONE)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x).t() + self.buffer + self.attribute
+
+    model, x = Model().to(ONE).eval(), torch.randn(4, 4, device=ONE)
+    for made in (torch.jit.script(model), torch.jit.trace(model, x), torch.jit.freeze(torch.jit.script(model))):
+        buffer = io.BytesIO()
+        torch.jit.save(made, buffer)
+        assert b"devlint" not in buffer.getvalue()
+        for location, device in ((None, ONE), ("cuda:0", ZERO), ("cpu", CPU)):
+            buffer.seek(0)
+            loaded = torch.jit.load(buffer, map_location=location)
+            assert {parameter.device for parameter in loaded.parameters()} <= {device}
+            assert torch.equal(loaded(x.to(device)).cpu(), model(x).cpu()), (location, device)
