@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from devlint.simulator import checks, devices, errors, pinning, plans
 from devlint.simulator.tensor import SimulatedTensor, index_of, refresh, wrap
@@ -18,6 +20,11 @@ HANDLERS: dict[Any, Handler] = {}
 """By overload (``torch.ops.aten.index.Tensor``), what runs it instead of :func:`run`."""
 random_numbers: Callable[[int], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
 """Entered with the index of the device around what draws random numbers for it, which is done on the host."""
+_OutOfMemory = Callable[[torch.device, Exception], Exception | None]
+out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is replaced
+"""What is raised for a device where the host has no memory left; ``None`` where the host's error stands."""
+_OF_HOST = re.compile("with arguments from the 'CPU' backend|DefaultCPUAllocator: (can't|not enough)")
+"""Errors that speak of the host where a device is meant."""
 
 
 _of_thread = threading.local()
@@ -25,11 +32,19 @@ _of_thread = threading.local()
 
 def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
     """Run an operation of which an argument or the result is simulated."""
+    return handled(HANDLERS.get(op, run), op, args, kwargs)
+
+
+def handled(handler: Handler, op: Any, args: Any, kwargs: Any) -> Any:
+    """Let a handler run an operation; what the host lacks is said as of a device."""
     try:
-        return HANDLERS.get(op, run)(op, args, kwargs)
+        return handler(op, args, kwargs)
     except Exception as error:
-        _of_thread.refusal = error
-        raise
+        meant = _on_device(op, args, kwargs, error) if _OF_HOST.search(str(error)) else error
+        _of_thread.refusal = meant
+        if meant is error:
+            raise
+        raise meant from None
 
 
 def refusal() -> BaseException | None:
@@ -64,6 +79,8 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         out = plan.compute(*host_args, **host_kwargs)
     if plan.returned:
         return _returned(plan, args, kwargs)
+    if plan.changes_shape:
+        pytree.tree_map(refresh, (args, kwargs))  # lists of tensors, which are no result
     if index < 0:
         return pinning.mark(out) if pinned else out
     if plan.view and torch.is_inference_mode_enabled() and not args[0].is_inference():
@@ -73,6 +90,14 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         # Some operations return their argument as it is, such as ``lift_fresh``.
         return args[0] if host_args and out is host_args[0] else wrap(out, index)
     return wrap_all(out, index)
+
+
+def _on_device(op: Any, args: Any, kwargs: Any, error: Exception) -> Exception:
+    """What is raised on a device where the host has no kernel, or no memory."""
+    if isinstance(error, NotImplementedError):
+        return NotImplementedError(f"devlint does not simulate {op.name()}: the host has no kernel for it")
+    given = (value.device for value in args if isinstance(value, SimulatedTensor))
+    return out_of_memory(kwargs.get("device") or next(given, devices.device(devices.current())), error) or error
 
 
 def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:

@@ -27,7 +27,7 @@ def operator(name: str) -> Any:
 
 def kernel(op: Any, handler: Handler | None = None) -> Any:
     """What torch's dispatcher calls with the arguments of an operation that the handler runs, or :func:`run`."""
-    return lambda *args, **kwargs: (handler or dispatch.run)(op, args, kwargs)
+    return lambda *args, **kwargs: dispatch.handled(handler or dispatch.run, op, args, kwargs)
 
 
 def handle(name: str, handler: Handler, key: str = "") -> None:

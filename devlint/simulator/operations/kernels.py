@@ -77,8 +77,11 @@ def to_copy(
     """``aten::_to_copy``: an empty tensor at the target, then ``copy_``."""
     if layout is not None and layout != tensor.layout:
         raise RuntimeError(f"the simulated accelerator has dense tensors only, not {layout}")
-    empty = torch.empty_like(host_of(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
     place = tensor.device if device is None else device
+    try:
+        empty = torch.empty_like(host_of(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    except RuntimeError as error:
+        raise dispatch.out_of_memory(place, error) or error from None
     if place.type == "meta":
         return empty.to("meta")
     if place.type == "cpu":

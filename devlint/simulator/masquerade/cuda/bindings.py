@@ -19,7 +19,6 @@ from devlint.simulator.masquerade import card
 from devlint.simulator.masquerade.cuda import generators, memory, streams
 
 _sync_debug_mode = 0
-_memory_fraction: dict[int, float] = {}
 _CUBLAS_WORKSPACE = 8_519_680
 _DTYPES = (
     "uint8 int8 int16 int32 int64 bool float16 bfloat16 float32 float64 "
@@ -94,8 +93,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_cuda_resetAccumulatedMemoryStats": memory.reset_accumulated,
     "_cuda_hostMemoryStats": dict,
     "_cuda_memorySnapshot": memory.snapshot,
-    "_cuda_setMemoryFraction": lambda fraction, index: _memory_fraction.__setitem__(index, fraction),
-    "_cuda_getMemoryFraction": lambda index: _memory_fraction.get(index, 1.0),
+    "_cuda_setMemoryFraction": memory.set_fraction,
+    "_cuda_getMemoryFraction": memory.fraction,
     "_accelerator_getDeviceIndex": devices.current,
     "_accelerator_setDeviceIndex": devices.set_current,
     "_accelerator_exchangeDevice": devices.exchange,

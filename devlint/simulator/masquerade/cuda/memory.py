@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import tensor
+from devlint.simulator import devices, dispatch, tensor
 from devlint.simulator.masquerade import card
 
 _BLOCK = 512
@@ -21,6 +23,9 @@ _SMALL = 1 << 20
 _BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "inactive_split_bytes")
 _COUNTS = ("allocation", "segment", "active", "inactive_split")
 _PLAIN = "num_alloc_retries num_ooms num_sync_all_streams num_device_alloc num_device_free".split()
+_HOST_REFUSES = re.compile(r"you tried to allocate (\d+) bytes")
+_fractions: dict[int, float] = {}
+_ooms: Counter[int] = Counter()
 
 
 @dataclass
@@ -61,10 +66,57 @@ def _take(host: torch.Tensor, index: int) -> None:
     known = vars(storage)  # there is one Python object for a storage as long as the storage lives
     if _COUNTED in known:
         return
-    block = known[_COUNTED] = -(-storage.nbytes() // _BLOCK) * _BLOCK
+    block = -(-storage.nbytes() // _BLOCK) * _BLOCK
+    if block > _capacity(index) - _devices[index][0]["all"].current:
+        raise _out_of_memory(index, storage.nbytes())
+    known[_COUNTED] = block
     if block:
         _count(index, block, 1)
         weakref.finalize(storage, _count, index, -block, -1).atexit = False
+
+
+def fraction(index: int) -> float:
+    """What part of a device's memory the process may use."""
+    return _fractions.get(index, 1.0)
+
+
+def set_fraction(part: float, index: int) -> None:
+    """Say what part of a device's memory the process may use."""
+    _fractions[index] = part
+
+
+def _capacity(index: int) -> int:
+    """How many bytes the process may use on a device."""
+    return int(card.memory * fraction(index))
+
+
+def _out_of_memory(index: int, size: int) -> Exception:
+    """What CUDA's allocator says (c10/cuda/CUDACachingAllocator.cpp)."""
+    used, total = _devices[index][0]["all"].current, card.memory
+    _ooms[index] += 1
+    allowed = f"{_spelled(_capacity(index))} allowed; " if index in _fractions else ""
+    return torch.OutOfMemoryError(
+        f"CUDA out of memory. Tried to allocate {_spelled(size)}. GPU {index} has a total capacity of "
+        f"{_spelled(total)} of which {_spelled(total - used)} is free. Process {os.getpid()} has {_spelled(used)} "
+        f"memory in use. {allowed}Of the allocated memory {_spelled(used)} is allocated by PyTorch, and 0 bytes is "
+        "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
+        "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+    )
+
+
+def _spelled(size: int) -> str:
+    """A number of bytes as the allocator writes it."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size > unit:
+            return f"{size / unit:.2f} {name}"
+    return f"{size} bytes"
+
+
+def refused(place: torch.device, error: Exception) -> Exception | None:
+    """What CUDA says where the host has not as much memory as a device was asked for; `None` for any other error."""
+    asked = _HOST_REFUSES.search(str(error)) if place.type != "cpu" else None
+    return _out_of_memory(devices.current() if place.index is None else place.index, int(asked[1])) if asked else None
 
 
 def statistics(index: int) -> dict[str, Any]:
@@ -77,6 +129,7 @@ def statistics(index: int) -> dict[str, Any]:
         for name in names:
             chosen = _pools() if name.startswith("inactive_split") else gauges
             stats[name] = {pool: dict(vars(gauge)) for pool, gauge in chosen.items()}
+    stats["num_ooms"] = _ooms[index]
     for name in ("oversize_allocations", "oversize_segments"):
         stats[name] = dict(vars(_Gauge()))
     return stats | {"max_split_size": -1}
@@ -98,8 +151,7 @@ def reset_accumulated(index: int) -> None:
 
 def free_and_total(index: int) -> tuple[int, int]:
     """What `torch.cuda.mem_get_info` returns."""
-    total = card.properties(index).total_memory
-    return max(total - _devices[index][0]["all"].current, 0), total
+    return card.memory - _devices[index][0]["all"].current, card.memory
 
 
 def snapshot(*args: object) -> dict[str, Any]:
@@ -110,3 +162,4 @@ def snapshot(*args: object) -> dict[str, Any]:
 def install(patches: Patches) -> None:
     """Count the memory of simulated tensors from now on."""
     patches.set(tensor, "on_made", _take)
+    patches.set(dispatch, "out_of_memory", refused)
