@@ -17,7 +17,16 @@ import torch
 from devlint.simulator import backward, dispatch, tensor
 from devlint.simulator.backward import stash_pending_error
 from devlint.simulator.devices import NAME, after_fork, count, set_count
-from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
+from devlint.simulator.operations import (
+    attention,
+    autocast,
+    device_only,
+    implicit_transfers,
+    kernels,
+    outputs,
+    rnn,
+    sync_batch_norm,
+)
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
 
@@ -51,7 +60,8 @@ def install(devices: int = 1) -> None:
     tensor.dispatch = dispatch.dispatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit_transfers, autocast, attention, rnn, backward, sync_batch_norm):
+        parts = (kernels, implicit_transfers, device_only, outputs, autocast, attention, rnn, backward, sync_batch_norm)
+        for part in parts:
             part.install()
 
 

@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
+from devlint.simulator import refusals
+
 Rule = Literal["made of others", "iterator", "exact"]
 """Who looks at the devices: other operations that this one calls; TensorIterator, which takes 0-dim tensors of the host
 everywhere; or the code that torch generates around a CUDA kernel, which takes one device only."""
@@ -17,9 +19,6 @@ everywhere; or the code that torch generates around a CUDA kernel, which takes o
 
 NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
 """Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
-
-_SLOW_IN_HALF = {"aten::convolution_backward"}
-"""For these the host has no fast kernel in float16: they take a hundred times as long as in float32."""
 
 _COMMON = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional)
 
@@ -58,6 +57,8 @@ class Plan:
     """The arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
     """Position and name of those of them that are its result, in order; empty if its result is something else."""
+    places: tuple[tuple[int, str], ...]
+    """Position and name of the arguments that it writes."""
     view: bool
     """Its result shares memory with an argument."""
     changes_shape: bool
@@ -95,20 +96,9 @@ def of(op: Any) -> Plan:
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
         random=torch.Tag.nondeterministic_seeded in op.tags,
-        compute=functools.partial(_widened, op) if schema.name in _SLOW_IN_HALF else op,
+        places=tuple(places.values()),
+        compute=refusals.computing(op, name, tuple(places.values())) if namespace == "aten" else op,
     )
-
-
-def _widened(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """Compute what is given in float16 in float32, as the accumulators of CUDA's kernels do."""
-    if not any(_is_half(argument) for argument in args):
-        return op(*args, **kwargs)
-    out = op(*[argument.float() if _is_half(argument) else argument for argument in args], **kwargs)
-    return tuple(None if tensor is None else tensor.half() for tensor in out)
-
-
-def _is_half(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
 def _writes(value: Any) -> bool:

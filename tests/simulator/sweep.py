@@ -107,7 +107,8 @@ def _takes_tensors(sample: Any) -> bool:
 
 
 def _samples(op: Any) -> Any:
-    dtype = next((d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in op.dtypes), None)
+    both = set(op.dtypes) & set(op.dtypesIfCUDA)
+    dtype = next((d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in both), None)
     if dtype is None:
         return
     gradients = op.supports_autograd and dtype.is_floating_point

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from devlint.simulator.errors import TEXTS
+from devlint.simulator.refusals.determinism import ALERT, WARNING
 
 
 @pytest.mark.skipif(
@@ -21,6 +22,8 @@ def test_texts_are_in_torchs_library() -> None:
     if not path.is_file():
         pytest.skip("torch's library has another name on this system")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as library:
-        pieces = {piece for text in TEXTS.values() for piece in re.split(r"\{\}", text) if len(piece) > 12}
+        pieces = {
+            piece for text in (*TEXTS.values(), ALERT, WARNING) for piece in re.split(r"\{\}", text) if len(piece) > 12
+        }
         missing = [piece for piece in sorted(pieces) if library.find(piece.encode()) < 0]
     assert not missing

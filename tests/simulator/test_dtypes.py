@@ -1,0 +1,54 @@
+"""The dtypes that the simulated device takes are those that torch's own tests give CUDA."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulator.child import ROOT
+
+WITHOUT_KERNEL = {f"torch.ops.aten._{kind}_attention_forward" for kind in ("flash", "efficient")}
+"""What the host cannot compute."""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a module of the repository printed."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def compared(*arguments: str) -> tuple[dict[str, list[int]], set[str]]:
+    """How many pairs of a function and a dtype agree, of how many, by who takes them; and whose do not."""
+    done = run("tests.simulator.dtypes", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *lines, last = done.stdout.splitlines()
+    return json.loads(last), {line.split()[0] for line in lines}
+
+
+def test_some_functions_agree_with_cuda() -> None:
+    counts, different = compared("--part", "25")
+    assert different <= WITHOUT_KERNEL
+    assert set(counts) == {"both", "only the CPU", "only CUDA"}
+
+
+@pytest.mark.slow
+def test_all_functions_agree_with_cuda() -> None:
+    counts, different = compared()
+    assert different == WITHOUT_KERNEL
+    assert sum(of for _, of in counts.values()) > 6000
+
+
+@pytest.mark.slow
+def test_the_table_is_what_this_torch_says() -> None:
+    done = run("tools.make_dtype_table", "--check")
+    assert done.returncode == 0, done.stderr
