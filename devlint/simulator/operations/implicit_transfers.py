@@ -122,6 +122,15 @@ def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
     return aten.ctc_loss.IntList(*args[:2], *lengths, *args[4:], **kwargs)
 
 
+def _one_hot(op: Any, args: Any, kwargs: Any) -> Any:
+    """CUDA scatters ones, and leaves it to that to find out whether there are classes that are too large."""
+    classes, given = args[0], args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    if not classes.numel() or classes.dtype != torch.int64 or given == 0 or given < -1:
+        return op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    count = int(classes.max().item()) + 1 if given == -1 else given
+    return classes.new_zeros([*classes.shape, count]).scatter_(-1, classes.unsqueeze(-1), 1)
+
+
 HANDLERS: dict[str, dispatch.Handler] = {
     **dict.fromkeys(
         "index.Tensor _unsafe_index.Tensor index_put index_put_ _unsafe_index_put _index_put_impl_".split(), _indexed
@@ -145,5 +154,6 @@ def install() -> None:
     """Let the dispatcher of simulated tensors use the handlers."""
     for name, handler in HANDLERS.items():
         registration.handle(name, handler)
-    # autograd takes this one apart before it gets to the dispatcher
+    # autograd takes these apart before they get to the dispatcher
     registration.handle("ctc_loss.Tensor", _ctc_loss, "AutogradPrivateUse1")
+    registration.handle("one_hot", _one_hot, "AutogradPrivateUse1")

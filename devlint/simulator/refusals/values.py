@@ -39,6 +39,8 @@ _ASSERT = (
     "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
     "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
 )
+_CODE = 710
+"""``cudaErrorAssert``."""
 _Error: Any = getattr(torch, "AcceleratorError", RuntimeError)
 
 
@@ -58,7 +60,13 @@ def _asserted(compute: Compute, *args: Any, **kwargs: Any) -> Any:
     except (IndexError, RuntimeError) as error:
         if _BAD_NUMBER.match(str(error)) is None:
             raise
-        raise _Error(_ASSERT) from error
+        raise _assertion() from error
+
+
+def _assertion() -> Exception:
+    error = _Error(_ASSERT)
+    error.error_code = _CODE
+    return error  # type: ignore[no-any-return]  # an exception
 
 
 def _divided(compute: Compute, base: str, *args: Any, **kwargs: Any) -> Any:

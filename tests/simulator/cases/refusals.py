@@ -105,11 +105,14 @@ def case_indices_and_numbers_that_there_are_not() -> None:
         lambda: F.embedding(five, x),
         lambda: F.embedding_bag(five[None], x),
         lambda: F.cross_entropy(x[:1], five),
+        lambda: F.one_hot(five, 3),
         lambda: F.binary_cross_entropy(_on(1) + 1, _on(1)),
         lambda: torch.bernoulli(_on(1) + 1),
     ):
         with raises(torch.AcceleratorError, ASSERTED):
             action()
+    same(F.one_hot(five - 4), torch.tensor([[0, 1]]))
+    same(F.one_hot(five - 4, 3), torch.tensor([[0, 1, 0]]))
     same(x + 1, torch.full((3, 3), 2.0))  # unlike on a real device, all goes on
     for action in (lambda: x[5], lambda: x.sum(5), lambda: torch.ones(3)[torch.tensor([5])]):
         with raises(IndexError, "out of"):
