@@ -25,9 +25,8 @@ out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is r
 """What is raised for a device where the host has no memory left; ``None`` where the host's error stands."""
 _OF_HOST = re.compile("with arguments from the 'CPU' backend|DefaultCPUAllocator: (can't|not enough)")
 """Errors that speak of the host where a device is meant."""
-
-
 _of_thread = threading.local()
+_NO_TENSORS = frozenset((int, float, bool, complex, str, type(None), torch.dtype))
 
 
 def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
@@ -66,7 +65,7 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
-    index, pinned = max(places, default=-1), None
+    index, pinned = max(places) if places else -1, None
     if plan.has_device:
         index = _redirect(host_kwargs, index)
         pinned = host_kwargs.pop("pin_memory", None)
@@ -108,7 +107,14 @@ def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
 def _host(value: Any, places: set[int]) -> Any:
     """An argument for the host; the devices of its tensors, -1 for the host, are added to ``places``."""
     kind = type(value)
+    if kind is SimulatedTensor:  # first what there is most of
+        places.add(index_of(value))
+        return value.host
+    if kind in _NO_TENSORS:
+        return value
     if kind is list or kind is tuple:
+        if value and type(value[0]) is int:
+            return value  # a shape: what the schema says of the elements of a list it says of all
         return kind([_host(element, places) for element in value])
     if isinstance(value, SimulatedTensor):
         places.add(index_of(value))

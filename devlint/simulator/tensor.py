@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _make: Any = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
-_native_device: Any = torch._C.TensorBase.device.__get__
+index_of: Callable[[torch.Tensor], int] = torch._C.TensorBase.get_device
+"""The virtual device of a simulated tensor; fast, and the same whatever ``device`` is made to say."""
 _attributes: Any = next(vars(base)["__dict__"] for base in torch.Tensor.__mro__ if "__dict__" in vars(base))
 _text: Any = torch._tensor_str._str
 _contents: Any = torch._tensor_str._tensor_str
@@ -187,11 +188,6 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
 def host_of(value: Any) -> Any:
     """The host tensor of a simulated one, anything else as it is."""
     return value.host if isinstance(value, SimulatedTensor) else value
-
-
-def index_of(tensor: torch.Tensor) -> int:
-    """The virtual device of a simulated tensor; fast, and the same whatever ``device`` is made to say."""
-    return _native_device(tensor).index  # type: ignore[no-any-return]  # typed as Any
 
 
 def refresh(tensor: Any) -> None:

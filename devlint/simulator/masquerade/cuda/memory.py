@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import weakref
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -28,51 +27,71 @@ _fractions: dict[int, float] = {}
 _ooms: Counter[int] = Counter()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Gauge:
     """A number that goes up and down."""
 
     current: int = 0
     peak: int = 0
     allocated: int = 0
-    freed: int = 0
+    before: int = 0
+    """What `current` was when `allocated` began to be summed up."""
 
     def add(self, amount: int) -> None:
+        """It goes up by so much."""
+        self.allocated += amount
         self.current += amount
-        if amount > 0:
-            self.allocated += amount
-            self.peak = max(self.peak, self.current)
-        else:
-            self.freed -= amount
+        if self.current > self.peak:
+            self.peak = self.current
+
+    def figures(self) -> dict[str, int]:
+        """As torch names them."""
+        freed = self.before + self.allocated - self.current
+        return {"current": self.current, "peak": self.peak, "allocated": self.allocated, "freed": freed}
 
 
-def _pools() -> dict[str, _Gauge]:
-    return {pool: _Gauge() for pool in ("all", "small_pool", "large_pool")}
+Pool = tuple[_Gauge, _Gauge]
+"""The bytes and the number of the blocks in it."""
 
 
-_devices: defaultdict[int, tuple[dict[str, _Gauge], dict[str, _Gauge]]] = defaultdict(lambda: (_pools(), _pools()))
-"""What each device holds: per pool, bytes and numbers of blocks."""
+def _pools() -> dict[str, Pool]:
+    return {pool: (_Gauge(), _Gauge()) for pool in ("all", "small_pool", "large_pool")}
 
 
-def _count(index: int, size: int, blocks: int) -> None:
-    for pool in ("all", "small_pool" if abs(size) <= _SMALL else "large_pool"):
-        for gauges, amount in zip(_devices[index], (size, blocks), strict=True):
-            gauges[pool].add(amount)
+_devices: defaultdict[int, dict[str, Pool]] = defaultdict(_pools)
+"""What each device holds."""
+
+
+class _Block:
+    """The memory of a storage, which holds this as an attribute: both go at the same time."""
+
+    __slots__ = ("pools", "size")
+
+    def __init__(self, pools: tuple[Pool, Pool], size: int) -> None:
+        self.pools, self.size = pools, size
+        for held, blocks in pools:
+            held.add(size)
+            blocks.add(1)
+
+    def __del__(self) -> None:
+        # not by weakref.finalize, which takes as long as the operation that made the tensor
+        for held, blocks in self.pools:
+            held.current -= self.size
+            blocks.current -= 1
 
 
 def _take(host: torch.Tensor, index: int) -> None:
     """A simulated tensor was made; its memory counts from now on until its storage goes."""
-    storage = host.untyped_storage()
-    known = vars(storage)  # there is one Python object for a storage as long as the storage lives
-    if _COUNTED in known:
+    storage: Any = host.untyped_storage()
+    if hasattr(storage, _COUNTED):  # there is one Python object for a storage as long as the storage lives
         return
-    block = -(-storage.nbytes() // _BLOCK) * _BLOCK
-    if block > _capacity(index) - _devices[index][0]["all"].current:
+    size = -(-storage.nbytes() // _BLOCK) * _BLOCK
+    pools = _devices[index]
+    if size > _capacity(index) - pools["all"][0].current:
         raise _out_of_memory(index, storage.nbytes())
-    known[_COUNTED] = block
-    if block:
-        _count(index, block, 1)
-        weakref.finalize(storage, _count, index, -block, -1).atexit = False
+    storage._devlint_block = size and _Block(
+        (pools["all"], pools["small_pool" if size <= _SMALL else "large_pool"]), size
+    )
 
 
 def fraction(index: int) -> float:
@@ -92,7 +111,7 @@ def _capacity(index: int) -> int:
 
 def _out_of_memory(index: int, size: int) -> Exception:
     """What CUDA's allocator says (c10/cuda/CUDACachingAllocator.cpp)."""
-    used, total = _devices[index][0]["all"].current, card.memory
+    used, total = _devices[index]["all"][0].current, card.memory
     _ooms[index] += 1
     allowed = f"{_spelled(_capacity(index))} allowed; " if index in _fractions else ""
     return torch.OutOfMemoryError(
@@ -125,33 +144,33 @@ def statistics(index: int) -> dict[str, Any]:
     Nothing is cached and nothing fragmented: what is reserved is what is allocated.
     """
     stats: dict[str, Any] = dict.fromkeys(_PLAIN, 0)
-    for names, gauges in zip((_BYTES, _COUNTS), _devices[index], strict=True):
+    for position, names in enumerate((_BYTES, _COUNTS)):
         for name in names:
-            chosen = _pools() if name.startswith("inactive_split") else gauges
-            stats[name] = {pool: dict(vars(gauge)) for pool, gauge in chosen.items()}
+            chosen = _pools() if name.startswith("inactive_split") else _devices[index]
+            stats[name] = {pool: gauges[position].figures() for pool, gauges in chosen.items()}
     stats["num_ooms"] = _ooms[index]
     for name in ("oversize_allocations", "oversize_segments"):
-        stats[name] = dict(vars(_Gauge()))
+        stats[name] = _Gauge().figures()
     return stats | {"max_split_size": -1}
 
 
 def reset_peak(index: int) -> None:
     """The peaks are what is there now."""
-    for gauges in _devices[index]:
-        for gauge in gauges.values():
+    for gauges in _devices[index].values():
+        for gauge in gauges:
             gauge.peak = gauge.current
 
 
 def reset_accumulated(index: int) -> None:
     """The totals start again."""
-    for gauges in _devices[index]:
-        for gauge in gauges.values():
-            gauge.allocated = gauge.freed = 0
+    for gauges in _devices[index].values():
+        for gauge in gauges:
+            gauge.allocated, gauge.before = 0, gauge.current
 
 
 def free_and_total(index: int) -> tuple[int, int]:
     """What `torch.cuda.mem_get_info` returns."""
-    return card.memory - _devices[index][0]["all"].current, card.memory
+    return card.memory - _devices[index]["all"][0].current, card.memory
 
 
 def snapshot(*args: object) -> dict[str, Any]:
