@@ -112,7 +112,8 @@ def behind(spelled: Any) -> Any:
 
 def use() -> None:
     """Initialise CUDA, if that has not been done; raises ``RuntimeError`` in a child forked after it."""
-    _cuda._lazy_init()
+    if _forked or not _cuda._initialized:
+        _cuda._lazy_init()
 
 
 def in_bad_fork() -> bool:

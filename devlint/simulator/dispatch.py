@@ -26,6 +26,7 @@ out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is r
 _OF_HOST = re.compile("with arguments from the 'CPU' backend|DefaultCPUAllocator: (can't|not enough)")
 """Errors that speak of the host where a device is meant."""
 _of_thread = threading.local()
+_HOST = torch.device("cpu")
 _NO_TENSORS = frozenset((int, float, bool, complex, str, type(None), torch.dtype))
 
 
@@ -131,7 +132,7 @@ def _redirect(kwargs: dict[str, Any], index: int) -> int:
         return index
     if target.type != devices.NAME:
         return -1
-    kwargs["device"] = torch.device("cpu")
+    kwargs["device"] = _HOST
     devices.use()
     return devices.check_index(devices.current() if target.index is None else target.index)
 

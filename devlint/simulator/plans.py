@@ -97,7 +97,7 @@ def of(op: Any) -> Plan:
         has_device=any(argument.name == "device" for argument in arguments),
         random=torch.Tag.nondeterministic_seeded in op.tags,
         places=tuple(places.values()),
-        compute=refusals.computing(op, name, tuple(places.values())) if namespace == "aten" else op,
+        compute=refusals.computing(op._op, name, tuple(places.values())) if namespace == "aten" else op._op,
     )
 
 

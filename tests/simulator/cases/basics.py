@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import sys
 import threading
 
 import torch
@@ -184,6 +185,46 @@ def case_a_forked_loader_worker_stays_on_the_host() -> None:
     batches = [batch for (batch,) in loader]
     assert all(batch.is_pinned() for batch in batches)
     same(torch.cat([batch.to(ONE, non_blocking=True) for batch in batches]), torch.arange(8.0).view(4, 2))
+
+
+def case_an_operation_takes_few_calls_of_python() -> None:
+    """What an operation costs is the calls around it; with `weakref.finalize` for its memory there were 29."""
+    one, other = torch.ones(4, device=ZERO), torch.ones(4, device=ZERO)
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    one + other
+    sys.setprofile(count)
+    try:
+        one + other
+    finally:
+        sys.setprofile(None)
+    assert calls <= 22, calls
+
+
+def case_memory_is_counted_as_long_as_it_lives() -> None:
+    before = torch.cuda.memory_stats()
+    kept = torch.ones(1024, device=ZERO)
+    view = kept[1:]
+    torch.ones(1 << 20, device=ZERO)
+    stats = torch.cuda.memory_stats()
+    grown = {name: stats[name] - before[name] for name in stats}
+    assert grown["allocated_bytes.all.current"] == grown["allocated_bytes.small_pool.current"] == 4096
+    assert grown["allocated_bytes.all.freed"] == grown["allocated_bytes.large_pool.freed"] == 4 << 20
+    assert grown["allocation.all.allocated"] - grown["allocation.all.freed"] == grown["allocation.all.current"] == 1
+    assert stats["allocated_bytes.all.peak"] >= before["allocated_bytes.all.current"] + (4 << 20) + 4096
+    del kept
+    assert torch.cuda.memory_allocated() - before["allocated_bytes.all.current"] == 4096
+    torch.cuda.reset_peak_memory_stats()
+    torch.cuda.reset_accumulated_memory_stats()
+    del view
+    stats = torch.cuda.memory_stats()
+    assert stats["allocated_bytes.all.allocated"] == 0
+    assert stats["allocated_bytes.all.freed"] == 4096
+    assert stats["allocated_bytes.all.peak"] == stats["allocated_bytes.all.current"] + 4096
 
 
 def case_numpy_is_refused() -> None:

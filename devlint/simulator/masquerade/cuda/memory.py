@@ -37,13 +37,6 @@ class _Gauge:
     before: int = 0
     """What `current` was when `allocated` began to be summed up."""
 
-    def add(self, amount: int) -> None:
-        """It goes up by so much."""
-        self.allocated += amount
-        self.current += amount
-        if self.current > self.peak:
-            self.peak = self.current
-
     def figures(self) -> dict[str, int]:
         """As torch names them."""
         freed = self.before + self.allocated - self.current
@@ -68,10 +61,17 @@ class _Block:
     __slots__ = ("pools", "size")
 
     def __init__(self, pools: tuple[Pool, Pool], size: int) -> None:
+        # written out: this runs for every tensor that is made
         self.pools, self.size = pools, size
         for held, blocks in pools:
-            held.add(size)
-            blocks.add(1)
+            held.allocated += size
+            held.current = now = held.current + size
+            if now > held.peak:
+                held.peak = now
+            blocks.allocated += 1
+            blocks.current = now = blocks.current + 1
+            if now > blocks.peak:
+                blocks.peak = now
 
     def __del__(self) -> None:
         # not by weakref.finalize, which takes as long as the operation that made the tensor
