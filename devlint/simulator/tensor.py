@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from devlint.simulator.devices import check_index, device
+from devlint.simulator.devices import device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class SimulatedTensor(torch.Tensor):
 
     ``host`` is the tensor that holds its numbers, on the CPU and of the same shape, strides, dtype and offset; a view
     of a simulated tensor holds the same view of its ``host``.  ``device.index`` is the virtual device.
-    ``SimulatedTensor(host, index)`` shares memory with ``host``, which must not require a gradient.
+    :func:`wrap` makes one.
     """
 
     __module__, __qualname__ = torch.Tensor.__module__, torch.Tensor.__qualname__
@@ -40,12 +40,14 @@ class SimulatedTensor(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]  # as torch says to
 
     @staticmethod
-    def __new__(cls, host: torch.Tensor, index: int = 0, requires_grad: bool = False) -> SimulatedTensor:
-        """A simulated tensor around ``host``; like ``nn.Parameter(...)`` if ``host`` is simulated already."""
-        if isinstance(host, SimulatedTensor):
-            # Libraries rebuild parameters by type(parameter)(value, requires_grad=...), as accelerate does.
-            return torch.nn.Parameter(host.detach(), requires_grad)  # type: ignore[return-value]  # it is, in its class
-        return wrap(host, check_index(index), requires_grad)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """What the class of a CUDA tensor makes where it is called: on CUDA that is ``nn.Parameter`` or ``Tensor``.
+
+        Libraries rebuild parameters by ``type(parameter)(value, requires_grad=...)``, wherever the value is.
+        """
+        if "requires_grad" in kwargs or "data" in kwargs or (len(args) == 2 and isinstance(args[1], bool)):
+            return torch.nn.Parameter(*args, **kwargs)
+        return torch.Tensor(*args, **kwargs)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]  # the base class has none, its stub a function

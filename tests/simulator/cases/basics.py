@@ -227,6 +227,26 @@ def case_memory_is_counted_as_long_as_it_lives() -> None:
     assert stats["allocated_bytes.all.peak"] == stats["allocated_bytes.all.current"] + 4096
 
 
+def case_the_class_of_a_parameter_makes_parameters_where_their_data_is() -> None:
+    """As accelerate does where it moves the weights of a module away and back."""
+    kind = type(nn.Linear(2, 2, device=ZERO).weight)
+    for device in (CPU, ZERO, ONE, torch.device("meta")):
+        value = torch.ones(2, 2, device=device)
+        for made in (kind(value, requires_grad=False), kind(value, False), kind(data=value, requires_grad=False)):
+            assert isinstance(made, nn.Parameter)
+            assert made.device == device
+            assert not made.requires_grad
+    assert kind(torch.ones(2, device=ZERO)).device == ZERO
+    assert kind([1, 2]).tolist() == [1, 2]
+
+
+def case_a_number_of_a_device_does_not_fill_a_tensor_of_the_host() -> None:
+    one = torch.ones((), device=ZERO)
+    with raises(RuntimeError, "masked_fill_: Expected inputs to be on same device"):
+        torch.ones(2).masked_fill(torch.tensor([True, False]), one)
+    torch.ones(2).index_fill(0, torch.tensor([0]), one)
+
+
 def case_numpy_is_refused() -> None:
     with raises(TypeError, "can't convert {0} device type tensor to numpy. Use Tensor.cpu() to copy the tensor"):
         torch.ones(2, device=ZERO).numpy()
