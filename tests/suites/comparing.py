@@ -75,24 +75,26 @@ def read_reasons(path: Path = REASONS) -> list[Reason]:
     return [Reason(row["suite"], re.compile(row["pattern"], re.DOTALL), row["kind"], row["reason"]) for row in rows]
 
 
-def counterpart(test: str, cpu: Run) -> Outcome | None:
-    """What became on the CPU of the test that has this name on the device."""
-    if test in cpu.outcomes:
-        return cpu.outcomes[test]
+def counterpart(test: str, cpu: Run) -> str:
+    """What the test is called on the CPU that has this name on the device; the same if it has no such parameter."""
     name, bracket, parameters = test.partition("[")
-    return cpu.outcomes.get(f"{name}{bracket}{_DEVICE.sub('cpu', parameters)}")
+    there = f"{name}{bracket}{_DEVICE.sub('cpu', parameters)}"
+    return test if test in cpu.outcomes or test in cpu.collected else there
 
 
 def compare(suite: str, cpu: Run, simulated: Run, reasons: list[Reason]) -> Comparison:
     """Compare two runs.
 
-    A test that is skipped on the device counts as different if it passed on the CPU; one that failed there does not
-    count at all.
+    A test that is skipped on the device counts as different if it passed on the CPU.  Those that failed there, or for
+    which the time was not enough, do not count.
     """
     both = alike = 0
     differences = []
     for test, outcome in simulated.outcomes.items():
-        other = counterpart(test, cpu)
+        there = counterpart(test, cpu)
+        other = cpu.outcomes.get(there)
+        if other is None and there in cpu.collected:
+            continue
         passed_before = other is not None and other.outcome == "passed"
         failed_before = other is not None and other.outcome in ("failed", "crashed")
         if outcome.outcome == "passed":

@@ -31,6 +31,8 @@ class Run:
     """What became of a suite on one device."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    collected: set[str] = field(default_factory=set)
+    """The tests that it has, whether its time was enough for them or not."""
     seconds: float = 0.0
     cut_off: bool = False
     """Whether the limit came before the end."""
@@ -109,6 +111,8 @@ def _read(path: Path, result: Run) -> str:
         started = entry.get("started", "" if "id" in entry or "finished" in entry else started)
         if "id" in entry:
             result.outcomes[entry["id"]] = Outcome(entry["outcome"], entry["message"], entry.get("device", False))
+        elif "collected" in entry:
+            result.collected.update(entry["collected"])
         elif "seconds of all" in entry:
             result.seconds, result.cut_off = entry["seconds of all"], entry["cut off"]
     return started

@@ -51,6 +51,13 @@ def test_a_parameter_that_names_the_device_has_its_counterpart_on_the_cpu() -> N
     assert (found.both, found.fail_alike, len(found.differences)) == (2, 1, 0)
 
 
+def test_what_the_cpu_had_no_time_for_does_not_count() -> None:
+    cpu = Run({"a.py::test_a": PASSED}, collected={"a.py::test_a", "a.py::test_b[cpu]"})
+    simulated = Run({"a.py::test_a": PASSED, "a.py::test_b[cuda:0]": PASSED, "a.py::test_c": PASSED})
+    found = compare("toy", cpu, simulated, [])
+    assert found.both == 2
+
+
 def test_what_is_for_hardware_does_not_count_against_the_simulation() -> None:
     cpu, cuda = {"a": PASSED, "b": PASSED}, {"a": PASSED, "b": FAILED}
     assert compared(cpu, cuda, REASON).share == 0.5

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from samples import DEVICE, first, moved, named, operators
+from samples import DEVICE, first, named, operators, placed
 
 
 def _pairs() -> list[Any]:
@@ -23,11 +23,11 @@ def test_dtype(op: Any, dtype: torch.dtype) -> None:
     """As the table says of this device: the first sample is computed, or refused."""
     supported = dtype in op.supported_dtypes(DEVICE)
     try:
-        samples = list(first(op.sample_inputs("cpu", dtype), 1))
+        samples = list(first(op.sample_inputs(DEVICE, dtype), 1))
     except Exception as error:
         pytest.skip(f"no sample: {type(error).__name__}")
     for sample in samples:
-        there = sample.transform(moved)
+        there = placed(sample)
         if supported:
             op(there.input, *there.args, **there.kwargs)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from samples import DEVICE, first, moved, named, operators, same, tensors, usual_dtype
+from samples import DEVICE, first, named, operators, placed, same, tensors, usual_dtype
 
 
 def _called(op: Any, sample: Any, **options: Any) -> Any:
@@ -28,8 +28,8 @@ def _gradients(out: Any, inputs: Any) -> list[torch.Tensor | None]:
 def test_results_and_gradients(op: Any) -> None:
     dtype = usual_dtype(op)
     learns = op.supports_autograd and dtype.is_floating_point
-    for sample in first(op.sample_inputs("cpu", dtype, requires_grad=learns)):
-        here, there = sample.transform(lambda v: moved(v, "cpu")), sample.transform(moved)
+    for sample in first(op.sample_inputs(DEVICE, dtype, requires_grad=learns)):
+        here, there = placed(sample, "cpu"), placed(sample)
         expected, got = _called(op, here), _called(op, there)
         same(got, expected)
         gradients = [(s.input, s.args, s.kwargs) for s in (here, there)]
@@ -38,8 +38,8 @@ def test_results_and_gradients(op: Any) -> None:
 
 @pytest.mark.parametrize("op", operators(lambda op: op.supports_out and usual_dtype(op) is not None), ids=named)
 def test_out(op: Any) -> None:
-    for sample in first(op.sample_inputs("cpu", usual_dtype(op))):
-        here, there = sample.transform(lambda v: moved(v, "cpu")), sample.transform(moved)
+    for sample in first(op.sample_inputs(DEVICE, usual_dtype(op))):
+        here, there = placed(sample, "cpu"), placed(sample)
         expected = _called(op, here)
         if expected is None or (op.name == "nonzero" and sample.kwargs.get("as_tuple")):
             continue

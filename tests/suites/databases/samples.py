@@ -17,13 +17,21 @@ SAMPLES = 4
 _NOT_DETERMINED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
 
-def moved(value: Any, device: str = DEVICE) -> Any:
-    """The tensors in a value as new leaves on the device."""
+def moved(value: Any, device: str | None) -> Any:
+    """The tensors in a value as new leaves on the device, or where they are."""
 
     def move(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.detach().to(device, copy=True).requires_grad_(tensor.requires_grad)
+        return tensor.detach().to(device or tensor.device, copy=True).requires_grad_(tensor.requires_grad)
 
     return pytree.tree_map_only(torch.Tensor, move, value)
+
+
+def placed(sample: Any, device: str | None = None) -> Any:
+    """A sample with its tensors on the device, and what is made of it, too; or a copy of it where it is."""
+    there = sample.transform(lambda value: moved(value, device))
+    if device is not None and there.kwargs.get("device") is not None:
+        there.kwargs = {**there.kwargs, "device": device}
+    return there
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     if PATH.is_file():
         known = {json.loads(line).get("id") for line in PATH.read_text(encoding="utf-8").splitlines()}
     items[:] = [item for item in items if item.nodeid not in known]
-    _write({"collected": len(items)})
+    _write({"collected": [item.nodeid for item in items]})
 
 
 def pytest_collectreport(report: Any) -> None:
