@@ -84,6 +84,8 @@ def _version(suite: Suite, source: Path, python: str) -> str:
     named = re.search(r"-v?(\d[\w.]*)$", source.name)
     if named:
         return named[1]
+    if (source / "VERSION").is_file():
+        return (source / "VERSION").read_text(encoding="utf-8").strip()
     for path in sorted((source / suite.path).glob("*/*.py")):
         if path.name in ("__init__.py", "version.py", "__about__.py", "_version.py"):
             stated = re.search(r"""^__version__(?:: str)? = ["']([^"']+)""", path.read_text(encoding="utf-8"), re.M)
