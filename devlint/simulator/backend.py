@@ -25,6 +25,7 @@ from devlint.simulator.operations import (
     kernels,
     outputs,
     rnn,
+    sparse,
     sync_batch_norm,
 )
 from devlint.simulator.operations.kernels import KERNELS
@@ -60,8 +61,8 @@ def install(devices: int = 1) -> None:
     tensor.dispatch = dispatch.dispatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        parts = (kernels, implicit_transfers, device_only, outputs, autocast, attention, rnn, backward, sync_batch_norm)
-        for part in parts:
+        early = (kernels, sparse, implicit_transfers, device_only, outputs)
+        for part in (*early, autocast, attention, rnn, backward, sync_batch_norm):
             part.install()
 
 

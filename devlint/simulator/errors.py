@@ -6,6 +6,8 @@ import functools
 
 import torch
 
+from devlint.simulator import layouts
+
 TEXTS = {
     "iterator": "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
     "wrapper": "Expected all tensors to be on the same device, but got {} is on {}, different from other tensors on {}"
@@ -19,6 +21,8 @@ TEXTS = {
     "masked_fill": "expected self and mask to be on the same device, but got mask on {} and self on {}",
     "gradient": "invalid gradient at index {} - expected device {} but got {}",
     "pinned": "Only dense CPU tensors can be pinned",
+    "layout": "to(options) doesn't support converting to a different layout, but got self.layout being {} and "
+    "options.layout set as {}",
     "rnn": "Input and {} tensors are not at the same device, found input tensor at {} and {} tensor at {}",
 }
 """The texts of torch 2.13, with gaps.
@@ -36,7 +40,10 @@ def error(name: str, *gaps: object) -> RuntimeError:
 
 def type_name(tensor: torch.Tensor) -> str:
     """What ``Tensor.type()`` says: ``torch.cuda.FloatTensor``, or ``torch.FloatTensor`` on the host."""
-    return f"torch.{'' if tensor.device.type == 'cpu' else 'cuda.'}{legacy_name(tensor.dtype)}"
+    place = "" if tensor.device.type == "cpu" else "cuda."
+    if tensor.layout in layouts.COMPRESSED:
+        raise RuntimeError(f"Unimplemented backend SparseCsr{'CUDA' if place else 'CPU'}")
+    return f"torch.{place}{'sparse.' if tensor.is_sparse else ''}{legacy_name(tensor.dtype)}"
 
 
 @functools.cache

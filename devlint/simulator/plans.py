@@ -17,8 +17,9 @@ Rule = Literal["made of others", "iterator", "exact"]
 everywhere; or the code that torch generates around a CUDA kernel, which takes one device only."""
 
 
-NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
-"""Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
+NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle", "_sparse_compressed_tensor_unsafe")
+"""Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else; or that make a tensor in C++
+which no other operation gets to see."""
 
 _COMMON = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from devlint.simulator import layouts
 from devlint.simulator.devices import device
 
 if TYPE_CHECKING:
@@ -61,11 +62,14 @@ class SimulatedTensor(torch.Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's own signature
         """As a tensor of an accelerator is shown, with the reads that this takes there."""
-        if self.numel():
+        for part in layouts.parts(self.detach()):
             # torch formats a tensor on its own device and reads it piece by piece; the text is made on the host, since
             # it would name this class
-            _contents(self.detach(), 0)
-        parts = [_text(self.host)[:-1], f"device='{self.device}'"]
+            if part.numel():
+                _contents(part, 0)
+        shown = _text(self.host)[:-1]
+        sparse = self.layout is not torch.strided
+        parts = [layouts.text(shown, self.device)] if sparse else [shown, f"device='{self.device}'"]
         if self.grad_fn is not None:
             parts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
         elif self.requires_grad:
@@ -148,6 +152,8 @@ SimulatedTensor.__name__ = torch.Tensor.__name__  # torch tells the class in mes
 
 def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     """A deep copy of a host tensor, whose storage may have been asked for and say since that it is on a device."""
+    if host.layout is not torch.strided:
+        return host.clone()
     storage: Any = host.untyped_storage()
     kind = type(storage)
     storage.__class__ = torch.UntypedStorage
@@ -160,10 +166,15 @@ def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
     """The host tensor's memory as a tensor of a virtual device.
 
-    Raises ``NotImplementedError`` for a sparse or a quantized one.
+    Raises ``NotImplementedError`` for a quantized or a nested one.
     """
-    if host.layout is not torch.strided:
-        raise NotImplementedError(f"devlint does not simulate sparse tensors, such as of {host.layout}")
+    if host.layout is not torch.strided or host.is_nested:
+        sparse: SimulatedTensor = layouts.make(SimulatedTensor, host, device(index), requires_grad)
+        sparse.host = host
+        if on_made is not None:
+            for part in layouts.parts(host):
+                on_made(part, index)
+        return sparse
     if host.is_quantized:
         raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
     if type(host) is not torch.Tensor and hasattr(host, "trigger_wait"):
@@ -195,6 +206,10 @@ def host_of(value: Any) -> Any:
 def refresh(tensor: Any) -> None:
     """Bring shape and strides up to those of the host tensor, after an operation that changed them in place."""
     if isinstance(tensor, SimulatedTensor):
+        if tensor.host.layout is not torch.strided:
+            if tensor.size() != tensor.host.size():
+                _data.__set__(tensor, wrap(tensor.host, tensor.device.index))
+            return
         shapes = [(each.size(), each.stride(), each.storage_offset()) for each in (tensor, tensor.host)]
         if shapes[0] != shapes[1]:
             _data.__set__(tensor, wrap(tensor.host, tensor.device.index))

@@ -125,9 +125,5 @@ def case_gradients_have_to_be_where_their_tensor_is() -> None:
 
 
 def case_what_the_device_does_not_simulate_is_said() -> None:
-    with raises(NotImplementedError, "does not simulate sparse tensors"):
-        _on(3, 3).to_sparse()
-    with raises(NotImplementedError, "does not simulate sparse tensors"):
-        torch.eye(3).to_sparse().to(ZERO)
     with raises(NotImplementedError, "does not simulate quantized tensors"):
         torch.quantize_per_tensor(_on(3), 0.1, 0, torch.qint8)

@@ -341,8 +341,3 @@ def _() -> None:
 @idiom("the CUDA array interface", raises="NotImplementedError: devlint does not simulate")
 def _() -> None:
     torch.ones(2, device=d).__cuda_array_interface__  # noqa: B018  # asking is what fails
-
-
-@idiom("sparse tensors", raises="NotImplementedError: devlint does not simulate sparse tensors")
-def _() -> None:
-    torch.eye(3).to_sparse().cuda()

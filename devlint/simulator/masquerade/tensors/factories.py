@@ -14,7 +14,10 @@ from devlint.simulator import devices, pinning
 from devlint.simulator.masquerade.cuda import generators
 from devlint.simulator.masquerade.tensors.methods import with_device
 
-_MOVING = ("tensor", "as_tensor", "asarray")
+_MOVING = """
+tensor as_tensor asarray
+sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
+""".split()
 """Functions of torch that make a tensor on the host and move it; all others reach the device by themselves."""
 _WITH_OPTIONS = """
 tensor empty zeros ones full rand randn randint randperm arange linspace eye empty_strided

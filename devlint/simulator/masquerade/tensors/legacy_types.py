@@ -11,19 +11,28 @@ from devlint.auditor.patches import Patches
 from devlint.simulator.tensor import SimulatedTensor
 
 NAMES = tuple(f"{name}Tensor" for name in "Byte Char Short Int Long Half BFloat16 Float Double Bool".split())
+_OWNERS: dict[str, Any] = {module.__name__: module for module in (torch, torch.sparse, torch.cuda, torch.cuda.sparse)}
+"""The modules with legacy types, by name."""
 
 
 class _CudaType(type):
     """The class of `torch.cuda.FloatTensor`: calling it makes a tensor, and `isinstance` asks for device and dtype."""
 
     dtype: torch.dtype
+    layout: torch.layout
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, SimulatedTensor) and instance.dtype == cls.dtype
+        if not isinstance(instance, SimulatedTensor):
+            return False
+        return (instance.dtype, instance.layout) == (cls.dtype, cls.layout)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
         """A tensor of the sizes given, or of the numbers given."""
         device = kwargs.pop("device", "cuda")
+        if cls.layout is torch.sparse_coo:
+            sized = not args or isinstance(args[0], (int, torch.Size))
+            args = (args if args and isinstance(args[0], torch.Size) else (args or (0,),)) if sized else args
+            return torch.sparse_coo_tensor(*args, dtype=cls.dtype, device=device, **kwargs)
         if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
             return torch.tensor(args[0], dtype=cls.dtype, device=device, **kwargs)
         size = args[0] if args and isinstance(args[0], torch.Size) else args or (0,)
@@ -34,7 +43,7 @@ def meaning(kind: Any) -> tuple[bool, torch.dtype]:
     """Whether a legacy type, or its name, is one of a CUDA device, and its dtype; raises what torch raises."""
     if isinstance(kind, str):
         place, _, name = kind.rpartition(".")
-        owner = {"torch": torch, "torch.cuda": torch.cuda}.get(place)
+        owner = _OWNERS.get(place)
         kind = getattr(owner, name, None)
         if owner is None or not isinstance(getattr(kind, "dtype", None), torch.dtype):
             raise ValueError(f"invalid type: '{place}.{name}'" if place else f"invalid type: '{name}'")
@@ -63,10 +72,13 @@ def _default_type(original: Callable[..., None], set_device: Callable[..., None]
 
 def install(patches: Patches) -> None:
     """Replace the types in `torch.cuda`, which are nobody's in a build without CUDA."""
-    shared = {"__module__": "torch.cuda", "layout": torch.strided, "is_cuda": True, "is_sparse": False}
-    for name in NAMES:
-        before = getattr(torch.cuda, name)
-        kind = _CudaType(name, (), {**shared, "__doc__": before.__doc__, "dtype": before.dtype})
-        patches.set(torch.cuda, name, kind)
+    for owner, layout in ((torch.cuda, torch.strided), (torch.cuda.sparse, torch.sparse_coo)):
+        sparse = layout is not torch.strided
+        shared = {"__module__": owner.__name__, "layout": layout, "is_cuda": True, "is_sparse": sparse}
+        for name in NAMES:
+            before = getattr(owner, name, None)
+            if before is not None:
+                kind = _CudaType(name, (), {**shared, "__doc__": before.__doc__, "dtype": before.dtype})
+                patches.set(owner, name, kind)
     default_type = _default_type(torch.set_default_tensor_type, torch.set_default_device)
     patches.set(torch, "set_default_tensor_type", default_type)

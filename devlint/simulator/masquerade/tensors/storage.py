@@ -97,6 +97,9 @@ def _reduce(self: SimulatedTensor, protocol: Any) -> Any:
     """How a simulated tensor is pickled: as a tensor of a GPU."""
     if getattr(self, "_is_param", False):
         return torch._utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+    if self.layout is not torch.strided:
+        by_parts: Any = torch.Tensor._reduce_ex_internal
+        return by_parts(self, protocol)
     storage = _typed_storage(self)
     shape = (self.storage_offset(), tuple(self.size()), self.stride())
     return torch._utils._rebuild_tensor_v2, (storage, *shape, self.requires_grad, OrderedDict())

@@ -1,0 +1,69 @@
+"""Tensors on a virtual device that are not dense: a sparse tensor of the host, and what torch is told of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+_make = torch.Tensor._make_wrapper_subclass
+_CSR = torch._C.DispatchKeySet(torch._C.DispatchKey.SparseCsrPrivateUse1)
+_BY_ROWS = (torch.sparse_csr, torch.sparse_bsr)
+_BY_COLUMNS = (torch.sparse_csc, torch.sparse_bsc)
+COMPRESSED = (*_BY_ROWS, *_BY_COLUMNS)
+_BEFORE_SIZE = re.compile(r"(?=size=\([\d, ]*\), nnz=)")
+
+
+def make(cls: Any, host: torch.Tensor, device: torch.device, requires_grad: bool) -> Any:
+    """A tensor of class ``cls`` that says of itself what the sparse ``host`` does.
+
+    Raises ``NotImplementedError`` for a nested tensor and for any other layout.
+    """
+    if host.is_nested:
+        raise NotImplementedError("devlint does not simulate nested tensors, except those of layout=torch.jagged")
+    options: dict[str, Any] = {
+        "dtype": host.dtype,
+        "device": device,
+        "requires_grad": requires_grad,
+        "dispatch_sizes_strides_policy": "strides",  # it has none: what asks for them asks the host's tensor
+    }
+    if host.layout is torch.sparse_coo:
+        return _make(cls, host.size(), layout=torch.sparse_coo, **options)
+    if host.layout in COMPRESSED:
+        # C++ takes the layout of such a tensor from a class of its own, and asks the dispatch for that of a wrapper.
+        return _make(cls, host.size(), dispatch_layout=True, _extra_dispatch_keys=_CSR, **options)
+    raise NotImplementedError(f"devlint does not simulate tensors of {host.layout}")
+
+
+def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The dense tensors that a tensor is made of: of a sparse one its indices and its values, as they lie in memory."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in _BY_ROWS:
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in _BY_COLUMNS:
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    return (tensor,)
+
+
+def joined(like: torch.Tensor, pieces: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """The sparse tensor of other parts; shape, layout and order are those of ``like``."""
+    if like.layout is torch.sparse_coo:
+        made: Any = torch.sparse_coo_tensor
+        options: dict[str, Any] = {"is_coalesced": like.is_coalesced()}
+    else:
+        made, options = torch.sparse_compressed_tensor, {"layout": like.layout}
+    result: torch.Tensor = made(*pieces, like.shape, check_invariants=False, **options)
+    return result
+
+
+def text(shown: str, device: torch.device) -> str:
+    """How torch shows a sparse tensor of a device, from how it shows the same on the host."""
+    return _BEFORE_SIZE.sub(f"device='{device}', ", shown, count=1)
+
+
+def title(layout: torch.layout) -> str:
+    """What C++ calls a layout in its messages: ``Strided``, ``Sparse``, ``SparseCsr``."""
+    words = str(layout).removeprefix("torch.").split("_")
+    return "".join(word.capitalize() for word in words).removesuffix("Coo")
