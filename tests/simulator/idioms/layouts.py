@@ -242,3 +242,26 @@ def _() -> None:
 @idiom("a sparse tensor on the device as an array", raises="can't convert cuda:0 device type tensor to numpy")
 def _() -> None:
     _coo().numpy()
+
+
+@idiom("jagged tensors are on the device of their values")
+def _() -> None:
+    rows = [torch.randn(2, 4), torch.randn(3, 4)]
+    for x in (
+        torch.nested.nested_tensor(rows, layout=torch.jagged, device=d),
+        torch.nested.as_nested_tensor([row.cuda() for row in rows], layout=torch.jagged),
+        torch.nested.nested_tensor_from_jagged(torch.cat(rows).cuda(), torch.tensor([0, 2, 5], device=d)),
+    ):
+        assert x.is_nested
+        assert x.is_cuda
+        assert x.values().is_cuda
+        assert x.offsets().tolist() == [0, 2, 5]
+        assert [row.is_cuda for row in x.unbind()] == [True, True]
+        assert torch.equal((x * 2 + x).cpu().values(), torch.cat(rows) * 2 + torch.cat(rows))
+        assert torch.equal(x.softmax(-1).values().cpu(), torch.cat(rows).softmax(-1))
+        assert x.to("cuda:1").values().device.index == 1
+
+
+@idiom("a nested tensor that is not jagged", raises="devlint does not simulate nested tensors")
+def _() -> None:
+    torch.nested.nested_tensor([torch.ones(2, device=d), torch.ones(3, device=d)])
