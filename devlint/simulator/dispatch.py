@@ -20,6 +20,8 @@ HANDLERS: dict[Any, Handler] = {}
 """By overload (``torch.ops.aten.index.Tensor``), what runs it instead of :func:`run`."""
 random_numbers: Callable[[int], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
 """Entered with the index of the device around what draws random numbers for it, which is done on the host."""
+on_host_step: Callable[[Callable[[], Any], Any], None] | None = None
+"""Told of what is computed for a device in one step that no operation stands for: what does it again, the results."""
 _OutOfMemory = Callable[[torch.device, Exception], Exception | None]
 out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is replaced
 """What is raised for a device where the host has no memory left; ``None`` where the host's error stands."""
@@ -90,6 +92,14 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         # Some operations return their argument as it is, such as ``lift_fresh``.
         return args[0] if host_args and out is host_args[0] else wrap(out, index)
     return wrap_all(out, index)
+
+
+def host_step(compute: Callable[[], Any]) -> Any:
+    """What ``compute`` returns for a device, in one step that no operation stands for."""
+    out = compute()
+    if on_host_step is not None:
+        on_host_step(compute, out)
+    return out
 
 
 def _on_device(op: Any, args: Any, kwargs: Any, error: Exception) -> Exception:

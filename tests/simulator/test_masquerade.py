@@ -21,7 +21,7 @@ ARGUMENTS = {
     "device": "(0,)",
     "device_of": "(torch.ones(1),)",
     "get_stream_from_external": "(1,)",
-    "make_graphed_callables": "(torch.nn.Linear(1, 1), (torch.ones(1, device='cuda'),))",
+    "make_graphed_callables": "(torch.nn.Linear(1, 1).cuda(), (torch.ones(1, device='cuda'),))",
     "manual_seed": "(0,)",
     "manual_seed_all": "(0,)",
     "set_device": "(0,)",

@@ -11,13 +11,21 @@ from devlint.auditor.patches import Patches
 def install() -> None:
     """Let torch take the simulated device, which must have been set up, for CUDA.  Cannot be undone."""
     from devlint.simulator.masquerade import amp, device_type, scripts, tooling, tracing
-    from devlint.simulator.masquerade.cuda import bindings, generators, memory, streams, unsupported
+    from devlint.simulator.masquerade.cuda import bindings, generators, graphs, memory, streams, unsupported
     from devlint.simulator.masquerade.parallel import collectives, process_groups, sharded
-    from devlint.simulator.masquerade.tensors import factories, legacy_types, methods, parameters, storage, subclasses
+    from devlint.simulator.masquerade.tensors import (
+        exchange,
+        factories,
+        legacy_types,
+        methods,
+        parameters,
+        storage,
+        subclasses,
+    )
 
     parts = (
-        *(memory, streams, device_type, bindings, generators),
-        *(methods, legacy_types, parameters, subclasses, storage, factories),
+        *(memory, streams, device_type, bindings, generators, graphs),
+        *(methods, legacy_types, parameters, subclasses, storage, factories, exchange),
         *(amp, collectives, tooling, tracing, scripts, process_groups, sharded, unsupported),
     )
     patches = Patches()

@@ -11,6 +11,8 @@ from devlint.simulator import devices, dispatch, pinning, plans, registration
 from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 aten = torch.ops.aten
+on_crossing: Callable[[torch.Tensor, bool], None] | None = None
+"""Told of each copy between host and device: the tensor of the host, and whether it was not to be waited for."""
 
 
 def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torch.Tensor:
@@ -18,7 +20,10 @@ def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torc
     if not isinstance(source, torch.Tensor):
         # a boxed call hands wrapped numbers over as what they wrap
         source = torch.scalar_tensor(source, dtype=_NUMBERS[type(source)], device="cpu")
-    if isinstance(target, SimulatedTensor) != isinstance(source, SimulatedTensor) and _needs_parts(target, source):
+    crosses = isinstance(target, SimulatedTensor) != isinstance(source, SimulatedTensor)
+    if crosses and on_crossing is not None:
+        on_crossing(source if isinstance(target, SimulatedTensor) else target, bool(non_blocking))
+    if crosses and _needs_parts(target, source):
         _copy_by_parts(target, source, non_blocking)
     else:
         host_of(target).copy_(host_of(source))

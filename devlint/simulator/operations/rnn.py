@@ -22,21 +22,28 @@ class _OnHost(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: Function, index: int, *tensors: torch.Tensor) -> Any:
         needed = ctx.needs_input_grad[2:]
-        leaves = [host_of(one).detach().requires_grad_(needs) for one, needs in zip(tensors, needed, strict=True)]
-        with torch.enable_grad(), dispatch.random_numbers(index):
-            out = function(*leaves)
-        ctx.leaves, ctx.out, ctx.index = leaves, out, index
-        return tuple(wrap(tensor.detach(), index) for tensor in out)
+        ctx.index = index
+
+        def compute() -> Any:
+            ctx.leaves = [host_of(one).detach().requires_grad_(need) for one, need in zip(tensors, needed, strict=True)]
+            with torch.enable_grad(), dispatch.random_numbers(index):
+                ctx.out = function(*ctx.leaves)
+            return tuple(wrap(tensor.detach(), index) for tensor in ctx.out)
+
+        return dispatch.host_step(compute)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
-        wanted = [leaf for leaf in ctx.leaves if leaf.requires_grad]
-        pairs = [(o, g.host) for o, g in zip(ctx.out, gradients, strict=True) if g is not None and o.requires_grad]
-        outs, given = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(outs, wanted, given, retain_graph=True, allow_unused=True))
-        results = [next(found) if leaf.requires_grad else None for leaf in ctx.leaves]
-        return None, None, *[None if g is None else wrap(g, ctx.index) for g in results]
+        def compute() -> Any:
+            wanted = [leaf for leaf in ctx.leaves if leaf.requires_grad]
+            pairs = [(o, g.host) for o, g in zip(ctx.out, gradients, strict=True) if g is not None and o.requires_grad]
+            outs, given = zip(*pairs, strict=True)
+            found = iter(torch.autograd.grad(outs, wanted, given, retain_graph=True, allow_unused=True))
+            results = [next(found) if leaf.requires_grad else None for leaf in ctx.leaves]
+            return None, None, *[None if g is None else wrap(g, ctx.index) for g in results]
+
+        return dispatch.host_step(compute)
 
 
 def _run_on_host(op: Any, args: Any, kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-TABLES = ("tensors", "contents", "classes", "layouts", "errors", "training", "runtime", "saving", "several")
+TABLES = ("tensors", "contents", "classes", "layouts", "errors", "training", "runtime", "graphs", "saving", "several")
 """The modules with snippets; each is run in one process with two simulated devices."""
 
 

@@ -201,3 +201,61 @@ def _() -> None:
         thread.join()
     assert results == [3.0] * 4
     assert torch.ones(2, device=d).share_memory_().is_shared()
+
+
+@idiom("DLPack within torch shares memory")
+def _() -> None:
+    x = torch.arange(6.0, device=d).view(2, 3)
+    for y in (
+        torch.from_dlpack(x),
+        torch.from_dlpack(torch.to_dlpack(x)),
+        torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x)),
+        torch.from_dlpack(x, device=d),
+        torch.from_dlpack(x.t()).t(),
+    ):
+        assert y.is_cuda
+        y.add_(1)
+        assert torch.equal(x, y)
+    assert x.__dlpack_device__() == (2, 0)
+    assert torch.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    assert torch.from_dlpack(x, device="cpu").device.type == "cpu"
+    assert torch.from_dlpack(np.ones(2), device=d).is_cuda
+    assert torch.from_dlpack(np.ones(2)).device.type == "cpu"
+    with torch.cuda.device(1), torch.cuda.stream(torch.cuda.Stream()):
+        assert torch.from_dlpack(x.to("cuda:1")).device.index == 1
+
+
+@idiom("NumPy asks for memory of a device", raises="Unsupported device in DLTensor.")
+def _() -> None:
+    np.from_dlpack(torch.ones(2, device=d))
+
+
+@idiom("DLPack of another device than the current", raises="Can't export tensors on a different CUDA device index.")
+def _() -> None:
+    torch.from_dlpack(torch.ones(2, device="cuda:1"))
+
+
+@idiom("DLPack of what requires a gradient", raises="Can't export tensors that require gradient")
+def _() -> None:
+    torch.from_dlpack(torch.ones(2, device=d, requires_grad=True))
+
+
+class Foreign:
+    """An array of another library."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+
+
+@idiom("the CUDA array interface within torch shares memory")
+def _() -> None:
+    x = torch.arange(6.0, device=d).view(2, 3)
+    described = x.__cuda_array_interface__
+    assert (described["typestr"], described["shape"], described["strides"]) == ("<f4", (2, 3), None)
+    assert described["data"] == (x.data_ptr(), False)
+    for y in (torch.as_tensor(Foreign(x), device=d), torch.as_tensor(Foreign(x.t())).t()):
+        assert y.is_cuda
+        assert y.data_ptr() == x.data_ptr()
+        assert torch.equal(x, y)
+    assert torch.tensor(Foreign(x), device=d).data_ptr() != x.data_ptr()
+    assert not hasattr(x.cpu(), "__cuda_array_interface__")

@@ -315,29 +315,3 @@ def _() -> None:
 @idiom("DataParallel on a module of the CPU", raises="module must have its parameters and buffers on device cuda:0")
 def _() -> None:
     nn.DataParallel(nn.Linear(3, 3), device_ids=[0, 1])(torch.randn(2, 3))
-
-
-@idiom("a CUDA graph", raises="NotImplementedError: devlint does not simulate torch.cuda.CUDAGraph")
-def _() -> None:
-    torch.cuda.CUDAGraph()
-
-
-@idiom("capturing a CUDA graph", raises="NotImplementedError: devlint does not simulate")
-def _() -> None:
-    with torch.cuda.graph(torch.cuda.CUDAGraph()):
-        pass
-
-
-@idiom("DLPack", raises="NotImplementedError: devlint does not simulate")
-def _() -> None:
-    torch.utils.dlpack.to_dlpack(torch.ones(2, device=d))
-
-
-@idiom("from_dlpack", raises="NotImplementedError: devlint does not simulate")
-def _() -> None:
-    torch.from_dlpack(torch.ones(2, device=d))
-
-
-@idiom("the CUDA array interface", raises="NotImplementedError: devlint does not simulate")
-def _() -> None:
-    torch.ones(2, device=d).__cuda_array_interface__  # noqa: B018  # asking is what fails

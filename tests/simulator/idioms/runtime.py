@@ -349,3 +349,12 @@ def _() -> None:
     assert inspect.isfunction(torch.cuda.Event.synchronize)
     assert torch.cuda.FloatTensor.__module__ == "torch.cuda"
     assert torch.Generator.__name__ == "Generator"
+
+
+@idiom("streams of other libraries")
+def _() -> None:
+    own = torch.cuda.Stream()
+    for stream in (torch.cuda.ExternalStream(own.cuda_stream), torch.cuda.get_stream_from_external(own.cuda_stream)):
+        assert stream.cuda_stream == own.cuda_stream
+        with torch.cuda.stream(stream):
+            assert torch.cuda.current_stream().cuda_stream == own.cuda_stream

@@ -16,7 +16,7 @@ import torch
 from devlint.auditor.patches import Patches
 from devlint.simulator import devices
 from devlint.simulator.masquerade import card
-from devlint.simulator.masquerade.cuda import generators, memory, streams
+from devlint.simulator.masquerade.cuda import capture, generators, memory, streams
 
 _sync_debug_mode = 0
 _CUBLAS_WORKSPACE = 8_519_680
@@ -43,23 +43,27 @@ def _current_stream(index: int) -> Any:
     return make(stream_id=stream_id, device_index=device_index, device_type=device_type)
 
 
+def _synchronize(*device: object) -> None:
+    """All work is done when a call returns."""
+    capture.refuse()
+
+
 def _always(value: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: value
 
 
 _DOES_NOTHING = """
-_cuda_synchronize _cuda_sleep _cuda_ipc_collect _cuda_emptyCache _cuda_resetPeakHostMemoryStats
+_cuda_sleep _cuda_ipc_collect _cuda_emptyCache _cuda_resetPeakHostMemoryStats
 _cuda_resetAccumulatedHostMemoryStats _cuda_record_memory_history _cuda_record_memory_history_legacy
 _cuda_setMemoryMetadata _cuda_cudaCachingAllocator_enable _cuda_setCublasWorkspaceSize _cuda_setCublasLtWorkspaceSize
 _cuda_set_cudnn_benchmark_limit
-_accelerator_synchronizeDevice _accelerator_emptyCache _accelerator_emptyHostCache _accelerator_setAllocatorSettings
+_accelerator_emptyCache _accelerator_emptyHostCache _accelerator_setAllocatorSettings
 """.split()
 _ANSWERS = {
     "_cuda_canDeviceAccessPeer": True,
     "_cuda_getArchFlags": card.ARCHITECTURES,
     "_cuda_getCompiledVersion": card.DRIVER_VERSION,
     "_cuda_getDriverVersion": card.DRIVER_VERSION,
-    "_cuda_isCurrentStreamCapturing": False,
     "_cuda_allocationTraceback": "",
     "_cuda_getMemoryMetadata": "",
     "_cuda_getAllocatorBackend": "native",
@@ -76,6 +80,8 @@ _ANSWERS = {
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _always(value) for name, value in (dict.fromkeys(_DOES_NOTHING) | _ANSWERS).items()},
     "_cuda_init": _initialise,
+    "_cuda_synchronize": _synchronize,
+    "_accelerator_synchronizeDevice": _synchronize,
     "_cuda_getDeviceCount": devices.found,
     "_cuda_getDevice": devices.current,
     "_cuda_setDevice": devices.set_current,
@@ -86,6 +92,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_cuda_getCurrentRawStream": lambda index: streams.current_stream(index)[0],
     "_cuda_getDefaultStream": streams.default_stream,
     "_cuda_setStream": streams.set_stream,
+    "_cuda_getStreamFromExternal": streams.external_stream,
     "_cuda_set_sync_debug_mode": _set_sync_debug_mode,
     "_cuda_get_sync_debug_mode": lambda: _sync_debug_mode,
     "_cuda_memoryStats": memory.statistics,
@@ -162,7 +169,6 @@ def install(patches: Patches) -> None:
     for name, value in replaced.items():
         patches.set(cuda, name, value)
     patches.set(torch._C, "_CudaDeviceProperties", card.Properties)
-    patches.set(cuda.graphs, "_cuda_isCurrentStreamCapturing", _FUNCTIONS["_cuda_isCurrentStreamCapturing"])
     patches.set(cuda.nvtx, "_nvtx", _nvtx())
     patches.set(torch._C, "_has_cuda", True)
     patches.set(torch._C, "_has_cudnn", True)

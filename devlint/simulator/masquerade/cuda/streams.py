@@ -19,6 +19,7 @@ from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import devices
+from devlint.simulator.masquerade.cuda import capture
 from devlint.simulator.masquerade.cuda.unsupported import refusing
 from devlint.simulator.masquerade.device_type import stand_in
 
@@ -28,21 +29,24 @@ _CUDA = 1
 _SIMULATED = int(vars(torch._C._autograd)["DeviceType"].PrivateUse1)
 """That of the simulated devices."""
 _PRIORITIES = (0, -5)
-_identifiers = itertools.count(1)
+_identifiers = itertools.count(16)
+"""Above the numbers by which libraries name default streams to each other."""
 _local = threading.local()
 
 
 class _Finished:
-    """What has no work that is still to be done."""
+    """What has no work that is still to be done; a graph that is being captured does not wait for it."""
 
     __slots__ = ()
 
     def query(self) -> bool:
         """Whether all work is done, which it always is."""
+        capture.refuse()
         return True
 
     def synchronize(self) -> None:
         """Nothing is left to wait for."""
+        capture.refuse()
 
 
 class StreamBase(_Finished, torch.Stream):
@@ -61,8 +65,8 @@ class StreamBase(_Finished, torch.Stream):
         stream_ptr: int = 0,
     ) -> Self:
         """A new stream on the current device, or the one with an identifier."""
-        if stream_ptr:
-            raise NotImplementedError("devlint does not simulate torch.cuda.ExternalStream")
+        if stream_ptr:  # of another library
+            stream_id, device_index = stream_ptr, devices.current() if device_index is None else device_index
         if stream_id is None or device_index is None:
             stream_id, device_index = next(_identifiers), devices.current()
         self = super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=_SIMULATED)
@@ -76,8 +80,8 @@ class StreamBase(_Finished, torch.Stream):
         return _PRIORITIES
 
     def is_capturing(self) -> bool:
-        """Whether a graph is being captured, which is not simulated."""
-        return False
+        """Whether a graph is being captured on it."""
+        return capture.active(self)
 
     def __enter__(self) -> Self:
         entered = vars(self).setdefault("_entered", [])
@@ -159,6 +163,11 @@ def default_stream(index: int) -> tuple[int, int, int]:
     return 0, index, _CUDA
 
 
+def external_stream(pointer: int, index: int) -> tuple[int, int, int]:
+    """Identifier, device and device type of a stream that another library has made."""
+    return pointer, index, _CUDA
+
+
 def _of_any_device(native: Any, make: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a stream or event of CUDA where one is meant, else one of torch's own."""
 
@@ -173,7 +182,7 @@ def _stream(device: Any, **options: Any) -> Any:
     return _cuda.Stream(None if "stream_id" in options else device, **options)
 
 
-def _executed_again(module: ModuleType) -> ModuleType:
+def executed_again(module: ModuleType) -> ModuleType:
     """A second module from the source of one."""
     spec: Any = importlib.util.spec_from_file_location(module.__name__, module.__file__)
     copy = importlib.util.module_from_spec(spec)
@@ -186,7 +195,7 @@ def install(patches: Patches) -> None:
     stream, event = torch.Stream, torch.Event
     patches.set(torch._C, "_CudaStreamBase", StreamBase)
     patches.set(torch._C, "_CudaEventBase", EventBase)
-    module = _executed_again(torch.cuda.streams)
+    module = executed_again(torch.cuda.streams)
     for name in ("Stream", "ExternalStream", "Event"):
         for owner in (torch.cuda.streams, torch.cuda):
             patches.set(owner, name, getattr(module, name))
