@@ -23,6 +23,7 @@ from devlint.simulator.operations import (
     device_only,
     implicit_transfers,
     kernels,
+    linalg,
     outputs,
     rnn,
     sparse,
@@ -61,7 +62,7 @@ def install(devices: int = 1) -> None:
     tensor.dispatch = dispatch.dispatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        early = (kernels, sparse, implicit_transfers, device_only, outputs)
+        early = (kernels, linalg, sparse, implicit_transfers, device_only, outputs)
         for part in (*early, autocast, attention, rnn, backward, sync_batch_norm):
             part.install()
 

@@ -73,7 +73,7 @@ def install(patches: Patches) -> None:
         return _uncompiled if model is None else _uncompiled(model)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        kwargs["use_device"] = None
+        kwargs.update(use_device=None, use_cpu=True)  # what is done for a device is done on the host
         if kwargs.pop("use_cuda", False):
             text = "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead."
             warnings.warn(text, FutureWarning, stacklevel=2)

@@ -139,8 +139,13 @@ def install() -> None:
         library.impl(name, registration.kernel(registration.operator(name)), "PrivateUse1")
     library.impl("is_pinned", pinning.is_pinned, "CPU")
     library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
+    # one without memory would be computed with as if it had some, since below autograd nothing looks for its zeros
+    dispatch.HANDLERS[aten._efficientzerotensor.default] = lambda op, args, kwargs: dispatch.run(
+        aten.zeros.default, args, kwargs
+    )
     for name in MAKERS:
-        library.impl(name, registration.kernel(registration.operator(name)), "CUDA")
+        op = registration.operator(name)
+        library.impl(name, registration.kernel(op, dispatch.HANDLERS.get(op)), "CUDA")
     for op in ROUTED:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)

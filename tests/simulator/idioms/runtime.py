@@ -358,3 +358,79 @@ def _() -> None:
         assert stream.cuda_stream == own.cuda_stream
         with torch.cuda.stream(stream):
             assert torch.cuda.current_stream().cuda_stream == own.cuda_stream
+
+
+@idiom("settings of CUDA's libraries are kept")
+def _() -> None:
+    from torch.cuda import tunable
+
+    tunable.enable(True)
+    tunable.set_max_tuning_duration(5)
+    assert tunable.is_enabled()
+    assert tunable.get_max_tuning_duration() == 5
+    assert tunable.get_results() == ()
+    assert not tunable.record_untuned_is_enabled()
+    plans = torch.backends.cuda.cufft_plan_cache
+    assert (plans.size, plans.max_size) == (0, 4096)
+    plans[1].max_size = 10
+    plans.clear()
+    assert [cache.max_size for cache in (plans[0], plans[1])] == [4096, 10]
+    torch.backends.cuda.preferred_linalg_library("cusolver")
+    assert torch.backends.cuda.preferred_linalg_library() == torch._C._LinalgBackend.Cusolver
+    torch.backends.cuda.preferred_linalg_library("default")
+    torch._C._cuda_clearCublasWorkspaces()
+
+
+@idiom("storages are made on the device")
+def _() -> None:
+    storage = torch.UntypedStorage(8, device=d)
+    assert storage.is_cuda
+    assert storage.device == torch.device("cuda:0")
+    assert torch.cuda.FloatStorage(3).device.type == "cuda"
+    x = torch.empty(0, device=d).set_(storage, 0, (2,))
+    x.fill_(3)
+    assert x.tolist() == [3, 3]
+    assert torch.UntypedStorage(8).device.type == "cpu"
+
+
+@idiom("a profiler of the device only")
+def _() -> None:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        torch.ones(2, device=d).sum()
+    assert profiler.key_averages() is not None
+
+
+@idiom("functions compiled from C++ are named", raises="devlint does not simulate torch.cuda.jiterator")
+def _() -> None:
+    double = torch.cuda.jiterator._create_jit_fn("template <typename T> T double_it(T x) { return 2 * x; }")
+    double(torch.ones(2, device=d))
+
+
+@idiom("broadcast, scatter, gather and sum over devices")
+def _() -> None:
+    from torch.cuda import comm
+
+    x = torch.arange(4.0, device=d)
+    assert [y.device.index for y in comm.broadcast(x, (0, 1))] == [0, 1]
+    assert [y.device.index for (y,) in comm.broadcast_coalesced([x], (0, 1))] == [0, 1]
+    parts = comm.scatter(x, (0, 1))
+    assert [y.tolist() for y in parts] == [[0, 1], [2, 3]]
+    assert torch.equal(comm.gather(parts), x)
+    assert comm.reduce_add(parts).tolist() == [2, 4]
+    assert comm.reduce_add_coalesced([[y] for y in parts])[0].tolist() == [2, 4]
+
+
+@idiom("forward derivatives")
+def _() -> None:
+    x = torch.ones(2, device=d)
+    value, tangent = torch.func.jvp(lambda x: x * 2, (x,), (x,))
+    assert value.is_cuda
+    assert tangent.tolist() == [2, 2]
+    assert torch.func.jacfwd(lambda x: x.pow(3))(x).tolist() == [[3, 0], [0, 3]]
+
+
+@idiom("drivers of a singular value decomposition")
+def _() -> None:
+    for driver in ("gesvd", "gesvdj", "gesvda", None):
+        assert torch.linalg.svd(torch.eye(3, device=d), driver=driver).S.is_cuda
+        assert torch.linalg.svdvals(torch.eye(3, device=d), driver=driver).tolist() == [1, 1, 1]

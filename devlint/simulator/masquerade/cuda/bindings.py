@@ -56,7 +56,7 @@ _DOES_NOTHING = """
 _cuda_sleep _cuda_ipc_collect _cuda_emptyCache _cuda_resetPeakHostMemoryStats
 _cuda_resetAccumulatedHostMemoryStats _cuda_record_memory_history _cuda_record_memory_history_legacy
 _cuda_setMemoryMetadata _cuda_cudaCachingAllocator_enable _cuda_setCublasWorkspaceSize _cuda_setCublasLtWorkspaceSize
-_cuda_set_cudnn_benchmark_limit
+_cuda_set_cudnn_benchmark_limit _cuda_clearCublasWorkspaces _cuda_attach_out_of_memory_observer
 _accelerator_emptyCache _accelerator_emptyHostCache _accelerator_setAllocatorSettings
 """.split()
 _ANSWERS = {
@@ -65,6 +65,7 @@ _ANSWERS = {
     "_cuda_getCompiledVersion": card.DRIVER_VERSION,
     "_cuda_getDriverVersion": card.DRIVER_VERSION,
     "_cuda_allocationTraceback": "",
+    "_cuda_isHistoryEnabled": False,
     "_cuda_getMemoryMetadata": "",
     "_cuda_getAllocatorBackend": "native",
     "_cuda_cudaCachingAllocator_is_enabled": True,

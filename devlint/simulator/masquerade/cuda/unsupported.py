@@ -36,6 +36,7 @@ def install(patches: Patches) -> None:
         for owner in (torch.cuda, torch.cuda.memory, torch.cuda.graphs):
             if original is not None and getattr(owner, name, None) is original:
                 patches.set(owner, name, replacement)
+    patches.set(torch._C, "_cuda_jiterator_compile_and_launch_kernel", refusing("torch.cuda.jiterator"))
     for name in CLASSES:
         kind = getattr(torch.cuda, name, None)
         if kind is not None:

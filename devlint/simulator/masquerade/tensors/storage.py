@@ -93,6 +93,22 @@ def _copied(storage: torch.UntypedStorage, index: int | None, non_blocking: bool
     return result
 
 
+def _made(original: Any) -> Any:
+    """What makes a storage, also on a device."""
+
+    def new(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+        index = devices.index_of(device)
+        if index is None:
+            return original(cls, *args, **kwargs, **({} if device is None else {"device": device}))
+        devices.behind(index)
+        storage: Any = original(torch.UntypedStorage, *args, **kwargs)
+        storage.__class__ = SimulatedStorage
+        storage.index = index
+        return storage
+
+    return new
+
+
 def _reduce(self: SimulatedTensor, protocol: Any) -> Any:
     """How a simulated tensor is pickled: as a tensor of a GPU."""
     if getattr(self, "_is_param", False):
@@ -145,4 +161,5 @@ def install(patches: Patches) -> None:
         return _copied(self, index, non_blocking)
 
     patches.set(torch.UntypedStorage, "to", to)
+    patches.set(torch.UntypedStorage, "__new__", staticmethod(_made(torch.UntypedStorage.__new__)))
     ForkingPickler.register(SimulatedTensor, _send)
