@@ -10,7 +10,7 @@ from devlint.auditor.patches import Patches
 
 def install() -> None:
     """Let torch take the simulated device, which must have been set up, for CUDA.  Cannot be undone."""
-    from devlint.simulator.masquerade import amp, device_type, scripts, tooling, tracing
+    from devlint.simulator.masquerade import amp, device_type, scripts, tooling, tracing, triton
     from devlint.simulator.masquerade.cuda import bindings, generators, graphs, memory, settings, streams, unsupported
     from devlint.simulator.masquerade.parallel import collectives, process_groups, sharded
     from devlint.simulator.masquerade.tensors import (
@@ -26,7 +26,7 @@ def install() -> None:
     parts = (
         *(memory, streams, device_type, bindings, generators, graphs, settings),
         *(methods, legacy_types, parameters, subclasses, storage, factories, exchange),
-        *(amp, collectives, tooling, tracing, scripts, process_groups, sharded, unsupported),
+        *(amp, collectives, tooling, tracing, scripts, triton, process_groups, sharded, unsupported),
     )
     patches = Patches()
     try:
