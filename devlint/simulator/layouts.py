@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -18,10 +18,10 @@ _BEFORE_SIZE = re.compile(r"(?=size=\([\d, ]*\), nnz=)")
 def make(cls: Any, host: torch.Tensor, device: torch.device, requires_grad: bool) -> Any:
     """A tensor of class ``cls`` that says of itself what the sparse ``host`` does.
 
-    Raises ``NotImplementedError`` for a nested tensor and for any other layout.
+    Raises ``RuntimeError`` for a nested tensor, ``NotImplementedError`` for any other layout.
     """
     if host.is_nested:
-        raise NotImplementedError("devlint does not simulate nested tensors, except those of layout=torch.jagged")
+        refuse_nested()
     options: dict[str, Any] = {
         "dtype": host.dtype,
         "device": device,
@@ -34,6 +34,14 @@ def make(cls: Any, host: torch.Tensor, device: torch.device, requires_grad: bool
         # C++ takes the layout of such a tensor from a class of its own, and asks the dispatch for that of a wrapper.
         return _make(cls, host.size(), dispatch_layout=True, _extra_dispatch_keys=_CSR, **options)
     raise NotImplementedError(f"devlint does not simulate tensors of {host.layout}")
+
+
+def refuse_nested() -> NoReturn:
+    """Raise ``RuntimeError`` that names nested tensors; jagged ones are classes of their own.
+
+    Not ``NotImplementedError``, which those take for "try something else": they need strided ones for attention.
+    """
+    raise RuntimeError("devlint does not simulate nested tensors, except those of layout=torch.jagged")
 
 
 def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -166,7 +166,7 @@ def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
     """The host tensor's memory as a tensor of a virtual device.
 
-    Raises ``NotImplementedError`` for a quantized or a nested one.
+    Raises ``NotImplementedError`` for a quantized one, ``RuntimeError`` for a nested one that is not jagged.
     """
     if host.layout is not torch.strided or host.is_nested:
         sparse: SimulatedTensor = layouts.make(SimulatedTensor, host, device(index), requires_grad)

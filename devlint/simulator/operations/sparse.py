@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -69,6 +69,10 @@ def _sparse_or(handler: dispatch.Handler, dense: dispatch.Handler) -> dispatch.H
     return chosen
 
 
+def _nested(op: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    layouts.refuse_nested()
+
+
 def install() -> None:
     """Register what runs operations on sparse tensors; the kernels for dense ones must have been."""
     dispatch.HANDLERS.update(dict.fromkeys(_PROPERTIES, _property))
@@ -77,6 +81,8 @@ def install() -> None:
         registration.library("_").fallback(lambda op, *args, **kwargs: dispatch.run(op, args, kwargs), key)
         for name, handler in _MOVING.items():
             library.impl(name, registration.kernel(registration.operator(name), handler), key)
+    for key in ("NestedTensorPrivateUse1", "NestedTensorCUDA"):
+        registration.library("_").fallback(_nested, key)
     for name, handler in _MOVING.items():
         op = registration.operator(name)
         dispatch.HANDLERS[op] = _sparse_or(handler, dispatch.HANDLERS[op])

@@ -265,3 +265,15 @@ def _() -> None:
 @idiom("a nested tensor that is not jagged", raises="devlint does not simulate nested tensors")
 def _() -> None:
     torch.nested.nested_tensor([torch.ones(2, device=d), torch.ones(3, device=d)])
+
+
+@idiom("a nested tensor that is not jagged moves", raises="devlint does not simulate nested tensors")
+def _() -> None:
+    torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).cuda()
+
+
+@idiom("attention of jagged tensors, which needs others", raises="devlint does not simulate nested tensors")
+def _() -> None:
+    rows = [torch.randn(2, 8, device=d), torch.randn(3, 8, device=d)]
+    x = torch.nested.nested_tensor(rows, layout=torch.jagged).unflatten(-1, [2, 4]).transpose(1, 2)
+    nn.functional.scaled_dot_product_attention(x, x, x)

@@ -19,6 +19,8 @@ _TUNABLE: dict[str, Any] = {
     "_cuda_tunableop_set_rotating_buffer_size": ("_cuda_tunableop_get_rotating_buffer_size", 0),
 }
 """What sets a value of `torch.cuda.tunable`, by its name in `torch._C`: what tells it, and what it is at first."""
+_FUSED = ("flash", "mem_efficient", "cudnn")
+"""Kernels of attention that only a build for CUDA has."""
 _PLANS = 4096
 """How many plans the cache of cuFFT holds, unless told otherwise."""
 
@@ -62,6 +64,8 @@ def install(patches: Patches) -> None:
     }
     for suffix, function in tunable.items():
         patches.set(torch._C, f"_cuda_tunableop_{suffix}", function)
+    for attention in _FUSED:
+        patches.set(torch._C, f"_can_use_{attention}_attention", lambda params, debug=False: False)
     set_linalg, get_linalg = _kept(torch._C._get_linalg_preferred_backend())
     patches.set(torch._C, "_set_linalg_preferred_backend", set_linalg)
     patches.set(torch._C, "_get_linalg_preferred_backend", get_linalg)
