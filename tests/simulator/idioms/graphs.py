@@ -105,6 +105,31 @@ def _() -> None:
     assert [name for (name, value), other in states if not torch.equal(value, other)] == []
 
 
+@idiom("a graph of inference")
+def _() -> None:
+    model, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).cuda().eval(), torch.randn(2, 3, 8, device=d)
+    weight = torch.randn(8, 4, device=d)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode():
+        with torch.cuda.graph(graph):
+            y = torch.einsum("bij,jk->bik", model(x), weight).reshape(-1, 2).t().contiguous()
+        x.normal_()
+        graph.replay()
+        assert torch.equal(y, torch.einsum("bij,jk->bik", model(x), weight).reshape(-1, 2).t())
+
+
+@idiom("a graph with a sparse tensor")
+def _() -> None:
+    sparse, x = torch.eye(3, device=d).to_sparse(), torch.ones(3, 2, device=d)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = torch.sparse.mm(sparse, x) + sparse.values().sum()
+    assert sparse.values().tolist() == [1, 1, 1]
+    x.fill_(2)
+    graph.replay()
+    assert y.unique().tolist() == [5]
+
+
 @idiom("graphed callables")
 def _() -> None:
     model = nn.Linear(4, 4).cuda()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import dispatch, pinning, plans
+from devlint.simulator import dispatch, layouts, pinning, plans
 from devlint.simulator.masquerade.cuda import capture, streams
 from devlint.simulator.operations import kernels
 from devlint.simulator.tensor import SimulatedTensor, host_of
@@ -147,10 +147,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's 
         self._made.clear()
         torch.set_rng_state(self._random)
 
-    def add(self, rerun: Callable[[], Any], results: Any, given: Any = ()) -> None:
-        """A step that makes ``results`` of what is ``given`` anew, and puts them where they were."""
+    def add(self, rerun: Callable[[], Any], results: Any, known: Collection[int] = ()) -> None:
+        """A step that makes ``results`` anew, and puts them where they were; memory at ``known`` addresses is old."""
         places = _hosts(results)
-        known = {_address(host) for host in _hosts(given)}
         self._made.update({_address(place): place for place in places if _address(place) not in known})
 
         def step() -> None:
@@ -164,13 +163,15 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         plan = plans.of(func) if torch._C._dispatch_has_kernel(func.name()) else None
-        if plan is None or plan.implicit or plan.view:
+        if plan is None:
             return func(*args, **kwargs)
         of_device = _of_device((args, kwargs))
         if of_device:
             self._keep_written(plan, args, kwargs)
         out = func(*args, **kwargs)
-        if not (of_device or _of_device(out)):
+        known = {_address(part) for host in _hosts((args, kwargs)) for part in layouts.parts(host)}
+        alias = plan.view and all(_address(host) in known for host in _hosts(out))  # `contiguous` is only sometimes one
+        if alias or not (of_device or _of_device(out)):
             return out
         fixed_args, fixed_kwargs = (args, kwargs) if func in _READING else pytree.tree_map(_fixed, (args, kwargs))
 
@@ -178,7 +179,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's 
             with torch._C._AutoDispatchBelowAutograd():
                 return func(*fixed_args, **fixed_kwargs)
 
-        self.add(rerun, out, (args, kwargs))
+        self.add(rerun, out, known)
         return out
 
     def _keep_written(self, plan: plans.Plan, args: Any, kwargs: Any) -> None:
