@@ -5,6 +5,26 @@ from __future__ import annotations
 from devlint.auditor.session import Listener, Session
 
 
+def counters(session: Session) -> list[Listener]:
+    """Those that count copies and waits by line, and know nothing of loops and modules: they cost microseconds each."""
+    from devlint.auditor.recorder.attribution import Attribution
+    from devlint.auditor.recorder.kernels import Kernels
+    from devlint.auditor.recorder.syncs import Syncs
+    from devlint.auditor.recorder.syncwarnings import SyncWarnings
+    from devlint.auditor.recorder.waits import Waits
+
+    attribution = Attribution(session)
+    waits = Waits(session)
+    warnings = SyncWarnings(session, attribution, waits)
+    return [
+        attribution,
+        waits,
+        warnings,
+        Kernels(session, attribution, waits, warnings),
+        Syncs(session, waits, warnings),
+    ]
+
+
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
     from devlint.auditor.environment import Surroundings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.config.default_device import Importers
+from devlint.config.suite import Suite
 from devlint.config.torch_requirement import TorchRequirement
 from devlint.finding import Severity
 from devlint.immutable import immutable
@@ -59,6 +60,7 @@ class Config:
     cache_dir: str | None = None
     no_cache: bool = False
     budgets: tuple[tuple[str, float], ...] = ()
+    pytest: Suite = Suite()
     models: tuple[str, ...] = ()
     root: str = ""
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from devlint.config import budgets
+from devlint.config import budgets, suite
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import FAIL_ON, OUTPUT_FORMATS
 from devlint.finding import Severity
@@ -131,6 +131,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "no-cache": _boolean,
     "output-format": _choice(OUTPUT_FORMATS),
     "per-file-ignores": _per_file_ignores,
+    "pytest": suite.read,
     "respect-gitignore": _boolean,
     "select": _strings,
     "severity": _severity,

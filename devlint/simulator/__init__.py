@@ -43,7 +43,7 @@ def install(devices: int = 1, memory: int | str | None = None) -> Backend:
         return found
     if torch.cuda.device_count() > 0:
         raise backend.DevicesError(
-            "a CUDA device is present: audit it without simulating one, or hide it with CUDA_VISIBLE_DEVICES=''"
+            "a CUDA device is present: use it without simulating one, or hide it with CUDA_VISIBLE_DEVICES=''"
         )
     try:
         card.set_memory(memory or os.environ.get(card.MEMORY_VARIABLE) or card.memory)

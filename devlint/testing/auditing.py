@@ -14,7 +14,8 @@ from devlint.config.budgets import BudgetError, read
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
 from devlint.rules.selection import validate
-from devlint.testing.marks import NAME, is_simulated
+from devlint.testing.marks import NAME, simulated
+from devlint.testing.parent import devices_of
 
 if TYPE_CHECKING:
     from devlint.audit_context import Audit
@@ -35,9 +36,12 @@ def arguments_of(item: pytest.Item) -> dict[str, Any]:
 
 
 def simulates(item: pytest.Item) -> bool:
-    """Whether a test needs a simulated accelerator: where it asks for one, or none is here."""
+    """Whether a test needs another process: it asks for a simulated accelerator, or none is here, or not enough."""
     markers = item.iter_markers(NAME)
     wanted = next((marker.kwargs["simulate"] for marker in markers if "simulate" in marker.kwargs), None)
+    here = simulated(item)
+    if here:
+        return wanted is not False and devices_of(item) > here
     if isinstance(wanted, bool):
         return wanted
     try:
@@ -64,7 +68,10 @@ class Block:
     def __enter__(self) -> Audit:
         from devlint.audit_context import Audit, AuditError
 
-        options = {**self._options, "simulate": is_simulated(self._item), "every_step": True}
+        here = simulated(self._item) > 0
+        if here and self._options.get("simulate") is False:
+            pytest.fail("device_audit: simulate=False: the accelerator of this suite is a simulated one", pytrace=False)
+        options = {**self._options, "simulate": here, "every_step": True}
         run = Audit(**options)
         try:
             run.__enter__()
@@ -83,7 +90,7 @@ class Block:
         if error is not None and not ended:
             if isinstance(error, Exception):
                 self._item.add_report_section("call", "device audit", run.report(quiet=True))
-                _hide_the_simulator()
+                hide_the_simulator()
             return False
         found = broken(run.record, self._limits, self._general)
         if found:
@@ -94,7 +101,7 @@ class Block:
         return ended
 
 
-def _hide_the_simulator() -> None:
+def hide_the_simulator() -> None:
     """Let pytest end the traceback of an operation that failed in the test, as it does where a GPU's kernel failed."""
     for name, module in list(sys.modules.items()):
         if name.startswith("devlint.simulator."):

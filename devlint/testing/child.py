@@ -1,4 +1,4 @@
-"""The process in which tests have a simulated accelerator: it collects their files, and runs what it is asked for.
+"""The process in which tests have a simulated accelerator, or none: it collects files, and runs what it is asked for.
 
 It talks by pickles on its standard streams: in come the arguments of pytest and then the names of tests, out go lists
 of reports, or a line that says why there are none.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Generator
 from functools import partial
 from typing import IO, Any
 
 import pytest
 
-from devlint.testing.marks import SIMULATED
+from devlint.testing.marks import SIMULATED, concerns
 
 _QUIET: dict[str, Any] = {
     "basetemp": None, "collectonly": False, "dist": "no", "distload": False, "failedfirst": False, "lf": False,
@@ -25,14 +26,21 @@ _QUIET: dict[str, Any] = {
 
 
 class Worker:
-    """A plugin that takes the place of pytest's loop over all tests."""
+    """A plugin that takes the place of pytest's loop over all tests, with so many simulated devices."""
 
-    def __init__(self, files: list[str], requests: IO[bytes], replies: IO[bytes]) -> None:
+    def __init__(self, files: list[str], devices: int, requests: IO[bytes], replies: IO[bytes]) -> None:
         self._files = files
+        self._devices = devices
         self._requests = requests
         self._replies = replies
         self._pid = os.getpid()
         self._errors: list[str] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Generator[None, None, None]:
+        """Whether an accelerator is simulated was decided by who started this process, not by options."""
+        early_config.known_args_namespace.devlint_simulate = False
+        return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> None:
@@ -41,7 +49,7 @@ class Worker:
             if hasattr(config.option, name):
                 setattr(config.option, name, value)
         config.args = self._files
-        config.stash[SIMULATED] = True
+        config.stash[SIMULATED] = self._devices
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember what could not be imported here."""
@@ -59,8 +67,13 @@ class Worker:
                 return True
             # With --dist loadgroup pytest-xdist appends the group.
             item = items.get(name) or items.get(name.rpartition("@")[0])
-            missing = f"device_audit: {name} is not there where the accelerator is simulated"
-            self.reply("\n".join([missing, *self._errors]) if item is None else self._run(item, name))
+            if item is None:
+                kind = "where the accelerator is simulated" if self._devices else "without an accelerator"
+                self.reply("\n".join([f"{name} is not there {kind}", *self._errors]))
+            elif not self._devices and concerns(item):
+                self.reply(f"{name} audits a device")
+            else:
+                self.reply(self._run(item, name))
 
     def reply(self, value: object) -> None:
         """Send something to the first process."""
@@ -83,7 +96,7 @@ class Worker:
 
 
 def main() -> None:
-    """Take over the standard streams, simulate as soon as torch is imported, and run pytest."""
+    """Take over the standard streams, simulate as soon as torch is imported if that is wanted, and run pytest."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     # What pytest prints, it prints for nobody: the first process shows the reports.
@@ -92,11 +105,12 @@ def main() -> None:
     given = pickle.load(requests)
     sys.path[:] = given["path"]
 
-    from devlint import simulator
-    from devlint.auditor.running.import_hook import when_imported
+    if given["devices"]:
+        from devlint import simulator
+        from devlint.auditor.running.import_hook import when_imported
 
-    when_imported("torch", partial(simulator.install, given["devices"]))
-    worker = Worker(given["files"], requests, replies)
+        when_imported("torch", partial(simulator.install, given["devices"]))
+    worker = Worker(given["files"], given["devices"], requests, replies)
     sys.exit(pytest.main(given["arguments"], plugins=[worker]))
 
 

@@ -9,8 +9,8 @@ MARKER = (
     "device_audit(h2d_per_step=None, syncs_per_step=None, no_device_mismatch=False, ..., simulate=None, devices=1, "
     "steps=None): audit the test with devlint and enforce budgets; see docs/pytest.md of devlint"
 )
-SIMULATED = pytest.StashKey[bool]()
-"""Whether the accelerator is simulated in this process."""
+SIMULATED = pytest.StashKey[int]()
+"""How many devices are simulated in this process."""
 
 
 def concerns(item: pytest.Item) -> bool:
@@ -18,6 +18,6 @@ def concerns(item: pytest.Item) -> bool:
     return item.get_closest_marker(NAME) is not None or NAME in getattr(item, "fixturenames", ())
 
 
-def is_simulated(item: pytest.Item) -> bool:
-    """Whether a test runs in the process in which the accelerator is simulated."""
-    return item.config.stash.get(SIMULATED, False)
+def simulated(item: pytest.Item) -> int:
+    """How many devices are simulated in the process that runs a test."""
+    return item.config.stash.get(SIMULATED, 0)

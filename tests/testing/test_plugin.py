@@ -127,16 +127,6 @@ def test_afterwards(shared):
 """
 
 
-@pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Where the plugins are named, so that it matters not how devlint is installed here."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    pytester.makeini("[pytest]\npythonpath = .\naddopts = -p devlint.testing --strict-markers -p no:cacheprovider\n")
-    return pytester
-
-
 def needs_the_simulation() -> None:
     if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
         pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")

@@ -76,17 +76,21 @@ class Originals:
 
 
 class Overrides:
-    """Kernels of ours in the places of operators' own, until they are taken out."""
+    """Kernels of ours in the places of operators' own, until they are taken out.
+
+    Those of another audit may be put in on top of them, and are taken out before.
+    """
 
     def __init__(self, kernels: Mapping[str, Kernel], key: str) -> None:
         self._kernels = kernels
         self._key = key
-        self._library: Any = None
+        self._libraries: list[Any] = []
 
     def put_in(self) -> None:
         """Put the kernels in, if they are not there."""
-        if self._library is None:
-            self._library = _register(self._kernels, self._key, with_keyset=True)
+        if not self._libraries:
+            self._libraries = [_register(self._kernels, self._key, with_keyset=True)]
+            _IN_FORCE.append(self)
 
     def take_out(self, given: Mapping[str, Callable[..., Any]] = MappingProxyType({})) -> None:
         """What they replaced is in force again.
@@ -94,13 +98,24 @@ class Overrides:
         ``given`` are the Python kernels among that: for a tensor of a Python class torch would go on to call the
         function which was registered last, even after that is gone, so they are registered once more.
         """
-        if self._library is None:
+        if not self._libraries:
             return
-        self._library.reset()
-        self._library = None
-        again = {name: given[name] for name in self._kernels if name in given}
-        if again:
-            _KEPT.append(_register(again, self._key, with_keyset=False))
+        while self._libraries:
+            self._libraries.pop().reset()
+        _IN_FORCE.remove(self)
+        again = set(self._kernels)
+        for below in reversed(_IN_FORCE):
+            own = {name: kernel for name, kernel in below._kernels.items() if name in again}
+            if own and below._key == self._key:
+                below._libraries.append(_register(own, self._key, with_keyset=True))
+                again -= own.keys()
+        found = {name: given[name] for name in self._kernels if name in again and name in given}
+        if found:
+            _KEPT.append(_register(found, self._key, with_keyset=False))
+
+
+_IN_FORCE: list[Overrides] = []
+"""Those that were put in and not taken out, in this order."""
 
 
 def _register(kernels: Mapping[str, Callable[..., Any]], key: str, with_keyset: bool) -> Any:

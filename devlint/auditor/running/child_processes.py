@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import traceback
@@ -59,7 +60,7 @@ class Children:
 
         def get_preparation_data(name: str) -> dict[str, Any]:
             data: dict[str, Any] = original(name)
-            data["devlint"] = Stowaway(self._plan)
+            data["devlint"] = Stowaway(_board, self._plan)
             return data
 
         self._patches.set(spawn, "get_preparation_data", get_preparation_data)
@@ -85,20 +86,24 @@ class Children:
         self._patches.set(BaseProcess, "_bootstrap", _bootstrap)
 
 
+def _board(plan: Plan) -> None:
+    Children(plan).board()
+
+
 class Stowaway:
-    """Unpickled in a spawned child before anything else, it lets the child be audited.
+    """Unpickled in a spawned child before anything else, it calls a function there, such as one that begins an audit.
 
     It unpickles as code, since the path of imports is not yet the parent's: where devlint cannot be found, the child
-    is not audited, but it runs.
+    is not followed, but it runs.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        self._work = functools.partial(function, *arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
         import pickle
 
-        return exec, (_BOARDING.format(place=os.path.dirname(PACKAGE), plan=pickle.dumps(self._plan)), {})
+        return exec, (_BOARDING.format(place=os.path.dirname(PACKAGE), work=pickle.dumps(self._work)), {})
 
 
 _BOARDING = """\
@@ -106,10 +111,9 @@ import sys
 sys.path.append({place!r})
 try:
     import pickle
-    from devlint.auditor.running.child_processes import Children
-    Children(pickle.loads({plan!r})).board()
+    pickle.loads({work!r})()
 except Exception as error:
-    sys.stderr.write(f"warning: a child process is not audited: {{type(error).__name__}}: {{error}}\\n")
+    sys.stderr.write(f"warning: devlint does not follow a child process: {{type(error).__name__}}: {{error}}\\n")
 finally:
     sys.path.remove({place!r})
 """

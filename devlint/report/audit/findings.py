@@ -30,8 +30,8 @@ Notes = list[tuple[str, str]]
 """What stands below the code of a finding: titles and texts."""
 
 
-def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding, Notes]:
-    """The mismatch that a run died of as a finding, whose code is empty if no rule has judged it."""
+def explanation(record: Record, mismatch: Mismatch, code: Code, who: str = "the run") -> tuple[Finding, Notes]:
+    """The mismatch that a run, or ``who`` it was, died of as a finding; its code is empty if no rule has judged it."""
     judged = next((found for found in record.findings or () if _is_about(found, mismatch)), None)
     frame = mismatch.frame or mismatch.via
     span = code.span(frame) if frame else Span(1, 1, 1, 1)
@@ -50,7 +50,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
         code=str(judged["code"]) if judged else "",
         name=str(judged["name"]) if judged else "device-mismatch",
         severity=Severity.ERROR,
-        message=f"the run died {met.format(listed(devices))}{inside}" if devices else "the run died of it",
+        message=f"{who} died {met.format(listed(devices))}{inside}" if devices else f"{who} died of it",
         filename=code.name(frame.file) if frame else "?",
         span=span,
         label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]) or "they meet here",

@@ -1,0 +1,47 @@
+"""``[tool.devlint.pytest]``: whether pytest runs a suite on a simulated accelerator, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint.config.messages import did_you_mean
+from devlint.immutable import immutable
+
+
+@immutable(frozen=True, slots=True)
+class Suite:
+    """How a suite is run; what is ``None`` the configuration leaves open.
+
+    ``simulate``: every process of pytest has simulated CUDA devices, ``devices`` of them.  ``compare_cpu``: the tests
+    that failed run again without.
+    """
+
+    simulate: bool | None = None
+    devices: int | None = None
+    compare_cpu: bool | None = None
+
+    def over(self, other: Suite) -> Suite:
+        """This one, and where it leaves something open, the other."""
+        return Suite(
+            other.simulate if self.simulate is None else self.simulate,
+            other.devices if self.devices is None else self.devices,
+            other.compare_cpu if self.compare_cpu is None else self.compare_cpu,
+        )
+
+
+KEYS = ("simulate", "devices", "compare-cpu")
+
+
+def read(table: object) -> Suite:
+    """Read the table; a ValueError says what is wrong with it."""
+    if not isinstance(table, Mapping):
+        raise ValueError("expected a table such as { simulate = true, devices = 2 }")
+    for key, value in table.items():
+        if key not in KEYS:
+            raise ValueError(f"unknown key {key!r}{did_you_mean(key, KEYS)}")
+        if key == "devices":
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"devices: expected a number, 1 or more, not {value!r}")
+        elif not isinstance(value, bool):
+            raise ValueError(f"{key}: expected true or false")
+    return Suite(**{key.replace("-", "_"): value for key, value in table.items()})

@@ -1,0 +1,124 @@
+"""The section at the end of a suite on a simulated accelerator: device errors, failures, and the costliest lines."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pytest
+
+from devlint.auditor.judgement.presentation import judged
+from devlint.config.load import Resolver
+from devlint.record import Mismatch, Process, Record
+from devlint.report.audit.code import Code
+from devlint.report.audit.findings import explanation
+from devlint.report.excerpt import diagnostic
+from devlint.report.terminal import BOLD, Paint, shown
+from devlint.report.wording import listed, plural, size
+from devlint.rules.selection import validate
+from devlint.testing.counting import Line, Row, summed
+from devlint.testing.failures import OnTheHost, Told, met
+
+_MOST_ERRORS = 10
+_MOST_TESTS = 50
+_MOST_LINES = 10
+_COMPARED: tuple[tuple[OnTheHost, str], ...] = (
+    ("passes", "Fails only with an accelerator"),
+    ("fails", "Fails on the CPU, too"),
+    ("does not run", "Fails with an accelerator, and does not run on the CPU"),
+)
+
+
+def section(
+    config: pytest.Config,
+    failed: Mapping[str, Told],
+    rows: Iterable[Row],
+    compared: Mapping[str, OnTheHost] | None,
+    color: bool,
+    width: int,
+) -> Iterator[str]:
+    """Yield the section line by line; ``compared`` says what failed tests do on the CPU, if that was tried."""
+    paint = Paint(color, width)
+    code = Code(Record(directory=str(config.rootpath)))
+    parts = (
+        _errors(list(met(failed.items())), str(config.rootpath), paint),
+        _missing(failed, paint),
+        _failures(failed, compared, paint, width),
+        _lines(summed(rows), code, paint, width),
+    )
+    for number, lines in enumerate(filter(None, map(list, parts))):
+        yield from (["", *lines] if number else lines)
+
+
+def _errors(groups: Sequence[tuple[Mismatch, list[str]]], root: str, paint: Paint) -> Iterator[str]:
+    if not groups:
+        yield "No test failed since tensors on different devices met."
+        return
+    record = Record(
+        simulated=True, directory=root, processes=(Process(pid=0, mismatches=tuple(one for one, _ in groups)),)
+    )
+    record = judged(record, Resolver(validate))
+    code = Code(record)
+    for number, (mismatch, names) in enumerate(groups[:_MOST_ERRORS]):
+        if number:
+            yield ""
+        who = "a test" if len(names) == 1 else plural(len(names), "test")
+        finding, notes = explanation(record, mismatch, code, who)
+        yield from diagnostic(finding, code.lines_by_name, paint, [*notes, ("tests", _tests(names))])
+    if len(groups) > _MOST_ERRORS:
+        yield f"and {plural(len(groups) - _MOST_ERRORS, 'more device error')}"
+
+
+def _missing(failed: Mapping[str, Told], paint: Paint) -> Iterator[str]:
+    """What the simulated accelerator lacks, which says nothing of the tests."""
+    found: dict[str, list[str]] = {}
+    for name, why in failed.items():
+        if why["missing"]:
+            found.setdefault(why["missing"], []).append(name)
+    for words, names in found.items():
+        yield f"{paint(BOLD, words)}: {_tests(names)}"
+
+
+def _failures(
+    failed: Mapping[str, Told], compared: Mapping[str, OnTheHost] | None, paint: Paint, width: int
+) -> Iterator[str]:
+    if compared is None:
+        if failed:
+            count = plural(len(failed), "test")
+            yield f"{count} failed: --devlint-compare-cpu runs them again on the CPU, and tells which pass there"
+        return
+    for outcome, heading in _COMPARED:
+        names = [name for name, found in compared.items() if found == outcome]
+        if names:
+            yield paint(BOLD, f"{heading} ({len(names)})")
+        for name in names[:_MOST_TESTS]:
+            yield f"  {name}  {shown(failed[name]['error'])}"[: max(width, len(name) + 2)]
+        if len(names) > _MOST_TESTS:
+            yield f"  and {len(names) - _MOST_TESTS} more"
+
+
+def _lines(lines: Sequence[Line], code: Code, paint: Paint, width: int) -> Iterator[str]:
+    own = [line for line in lines if line.file]
+    if own:
+        yield paint(BOLD, "Lines that copy or wait the most, in all tests")
+    top = own[:_MOST_LINES]
+    figures = [(f"{line.calls:,}", size(line.bytes) if line.bytes else "") for line in top]
+    places = [f"{code.name(line.file)}:{line.row}" for line in top]
+    widths = [max((len(text) for text in column), default=0) for column in (*zip(*figures, strict=True), places)]
+    for line, (calls, bytes_), place in zip(top, figures, places, strict=True):
+        text = shown(linecache.getline(line.file, line.row).strip())
+        shown_ = f"  {line.direction:4} {calls:>{widths[0]}} {bytes_:>{widths[1]}}  {place:{widths[2]}}  {text}"
+        yield shown_.rstrip()[:width]
+    if len(own) > len(top):
+        yield f"  and {plural(len(own) - len(top), 'more line')}"
+    if own:
+        yield "  H2D: copied to a device; D2H: copied from it, for which the host waits; sync: waited without a copy"
+    tests = [line for line in lines if not line.file]
+    counts = [f"{line.calls:,} {line.direction}" for line in tests]
+    if counts:
+        yield f"Besides, the tests themselves: {listed(counts)}"
+
+
+def _tests(names: Sequence[str]) -> str:
+    more = len(names) - 1
+    return names[0] + (f" and {more} more" if more else "")

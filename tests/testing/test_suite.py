@@ -1,0 +1,276 @@
+"""Whole suites on a simulated accelerator."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+import torch  # noqa: F401  # here, since the fixture `pytester` takes away what is imported in a test
+
+from devlint.config.suite import Suite, read
+from tests.testing.test_plugin import TRAIN, needs_the_simulation, run
+
+pytest_plugins = "pytester"
+
+CONFTEST = """\
+import os
+import sys
+
+# torch reads it when it is imported, so nobody may have imported it yet
+assert "torch" not in sys.modules
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import pytest
+import torch
+
+DEVICES = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+
+@pytest.fixture(params=["cpu", *DEVICES])
+def device(request):
+    return torch.device(request.param)
+"""
+MODEL = """\
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 2)
+        self.heads = [torch.nn.Linear(2, 2)]
+
+    def forward(self, x):
+        return self.heads[0](self.layer(x))
+"""
+SUITE = """\
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.multiprocessing
+from training import train
+from model import Model
+
+import devlint
+
+CUDA = torch.cuda.is_available()
+AUTO = torch.device("cuda" if CUDA else "cpu")
+
+def run(device):
+    train(torch.nn.Linear(8, 2).to(device), [(torch.rand(4, 8), torch.rand(4, 2)) for _ in range(3)], device)
+
+def test_train(device):
+    assert torch.get_num_threads() == 1
+    run(device)
+
+def test_model(device):
+    Model().to(device)(torch.rand(4, 8).to(device))
+
+def test_automatic():
+    Model().to(AUTO)(torch.rand(4, 8).to(AUTO))
+
+def test_broken():
+    assert AUTO.type == "nowhere"
+
+@pytest.mark.skipif(not CUDA, reason="needs a GPU")
+def test_not_simulated():
+    torch.cuda.ExternalStream(1)
+
+def test_raises_what_is_expected():
+    with pytest.raises(RuntimeError):
+        torch.rand(2, device=AUTO) + torch.rand(2, device="cpu" if CUDA else "meta")
+
+@pytest.mark.xfail(strict=True)
+def test_expected_to_fail():
+    torch.rand(2, device=AUTO) + torch.rand(2, device="cpu" if CUDA else "meta")
+
+@pytest.mark.device_audit(syncs_per_step=0)
+def test_audited():
+    assert CUDA
+    run("cuda")
+
+@pytest.mark.device_audit(simulate=False)
+def test_for_a_real_one():
+    pass
+
+@pytest.mark.device_audit(devices=3)
+def test_with_more_devices():
+    assert torch.cuda.device_count() == 3
+
+def test_audits_itself():
+    with devlint.audit(simulate=CUDA) as audited:
+        run(AUTO)
+    assert len(audited.record.processes) == 1
+
+def test_counted_after_an_audit():
+    run(AUTO)
+
+def place(rank, path):
+    assert torch.cuda.is_available()
+    with open(path, "w") as stream:
+        stream.write(str(torch.ones(1, device="cuda").device))
+
+def test_spawned(tmp_path):
+    torch.multiprocessing.spawn(place, (str(tmp_path / "place"),))
+    assert (tmp_path / "place").read_text() == "cuda:0"
+"""
+
+
+def lay_out(suite: pytest.Pytester) -> None:
+    suite.makeconftest(CONFTEST)
+    suite.makepyfile(training=TRAIN, model=MODEL, test_shop=SUITE)
+
+
+def section(result: pytest.RunResult) -> str:
+    """The closing section."""
+    text = re.split(r"=+ devlint: .* =+\n", result.stdout.str())[1]
+    return re.split(r"^=+ ", text, flags=re.MULTILINE)[0]
+
+
+def test_a_whole_suite(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    lay_out(suite)
+    result = run(suite, "-v", "--devlint-simulate", "--devlint-compare-cpu")
+    outcomes = dict(re.findall(r"^test_shop\.py::(\S+) (\w+)", result.stdout.str(), re.MULTILINE))
+    assert outcomes == {
+        "test_train[cpu]": "PASSED",
+        "test_train[cuda:0]": "PASSED",
+        "test_model[cpu]": "PASSED",
+        "test_model[cuda:0]": "FAILED",
+        "test_automatic": "FAILED",
+        "test_broken": "FAILED",
+        "test_not_simulated": "FAILED",
+        "test_raises_what_is_expected": "PASSED",
+        "test_expected_to_fail": "XFAIL",
+        "test_audited": "FAILED",
+        "test_for_a_real_one": "FAILED",
+        "test_with_more_devices": "PASSED",
+        "test_audits_itself": "PASSED",
+        "test_counted_after_an_audit": "PASSED",
+        "test_spawned": "PASSED",
+    }
+    text = result.stdout.str()
+    assert "devlint: 1 simulated CUDA device\n" in text
+    assert "devlint/simulator" not in text, "the traceback ends in torch, as on a GPU"
+    assert "device_audit: simulate=False: the accelerator of this suite is a simulated one" in text
+    assert "syncs_per_step: 1 wait for the device in a training step, none allowed" in text
+    closing = section(result)
+    errors, _, rest = closing.partition("devlint does not simulate ")
+    assert errors.startswith(
+        "running 6 failed tests again without an accelerator\n"
+        "error[DVL101] device-mismatch: 2 tests died when tensors on cpu and cuda:0\n"
+        "    met in `heads.0` (Linear)\n"
+        "  --> model.py:10:"
+    )
+    assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
+    assert "= tests: test_shop.py::test_model[cuda:0] and 1 more\n" in errors
+    missing, failures, lines = (part.splitlines() for part in re.split(r"\n\n", rest))
+    assert missing == ["torch.cuda.ExternalStream: test_shop.py::test_not_simulated"]
+    assert [line.split("  ")[:2] for line in failures] == [
+        ["Fails only with an accelerator (1)"],
+        ["", "test_shop.py::test_automatic"],
+        ["Fails on the CPU, too (1)"],
+        ["", "test_shop.py::test_broken"],
+        ["Fails with an accelerator, and does not run on the CPU (4)"],
+        ["", "test_shop.py::test_model[cuda:0]"],
+        ["", "test_shop.py::test_not_simulated"],
+        ["", "test_shop.py::test_audited"],
+        ["", "test_shop.py::test_for_a_real_one"],
+    ]
+    # three runs of three steps that no audit of a test's own has counted
+    assert lines[:3] == [
+        "Lines that copy or wait the most, in all tests",
+        "  H2D  12 960 B  training.py:7  loss = (model(x.to(device)) - y.to(device)).pow(",
+        "  D2H   6  24 B  training.py:8  total += loss.item()",
+    ]
+    assert lines[-1].startswith("Besides, the tests themselves: ")
+
+
+@pytest.mark.slow
+def test_the_configuration_and_xdist(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    pytest.importorskip("xdist")
+    lay_out(suite)
+    suite.makepyprojecttoml("[tool.devlint.pytest]\nsimulate = true\ndevices = 2\n")
+    chosen = ("-k", "train or model or automatic")
+    result = run(suite, "-p", "xdist", "-n", "2", *chosen)
+    result.assert_outcomes(passed=4, failed=3)
+    closing = section(result)
+    assert " 3 tests died when tensors on cpu, cuda:0" not in closing, "those on another device are another error"
+    assert "device-mismatch: 2 tests died when tensors on cpu and cuda:0" in closing
+    assert "device-mismatch: a test died when tensors on cpu and cuda:1" in closing
+    assert "3 tests failed: --devlint-compare-cpu runs them again on the CPU, and tells which pass there\n" in closing
+    assert re.search(r"^  D2H +6 +24 B  training\.py:8  total \+= loss\.item\(\)$", closing, re.MULTILINE)
+    result = run(suite, "--no-devlint-simulate", *chosen)
+    result.assert_outcomes(passed=3)
+    assert "devlint:" not in result.stdout.str()
+
+
+def test_the_debugger_starts_where_it_would_on_a_gpu(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    suite.makepyfile("import torch\n\ndef test_it():\n    torch.nn.Linear(2, 2)(torch.ones(1, 2, device='cuda'))\n")
+    result = suite.run(sys.executable, "-m", "pytest", "--devlint-simulate", "--pdb", stdin=b"p input.device\nc\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*torch/nn/modules/linear.py*forward()", "*device(type='cuda', index=0)"])
+    assert "device-mismatch: a test died when tensors on cpu and cuda:0" in section(result)
+
+
+def test_a_suite_without_failures(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    suite.makepyfile("import torch\n\ndef test_it():\n    assert torch.cuda.is_available()\n")
+    result = run(suite, "--devlint-simulate", "--devlint-compare-cpu")
+    result.assert_outcomes(passed=1)
+    assert section(result) == "No test failed since tensors on different devices met.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "table", "line"),
+    [
+        (
+            ["--devlint-simulate", "--devlint-devices=99"],
+            "",
+            "--devlint-devices: expected a number from 1 to 16, *",
+        ),
+        (["--devlint-devices=2"], "", "--devlint-devices is for a suite on a simulated accelerator, and needs *"),
+        (["--devlint-compare-cpu"], "", "--devlint-compare-cpu is for a suite on a simulated accelerator, and needs *"),
+        ([], "simulat = true", "*pyproject.toml: pytest: unknown key 'simulat' (did you mean 'simulate'?)"),
+        ([], "simulate = 1", "*pyproject.toml: pytest: simulate: expected true or false"),
+        ([], "devices = 0", "*pyproject.toml: pytest: devices: expected a number, 1 or more, not 0"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_line(suite: pytest.Pytester, arguments: list[str], table: str, line: str) -> None:
+    suite.makepyprojecttoml(f"[tool.devlint.pytest]\n{table}\n")
+    result = run(suite, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {line}".replace("[", "[[]")])
+    assert len(result.stderr.lines) == 2
+
+
+def test_where_there_is_a_real_one_nothing_runs(suite: pytest.Pytester) -> None:
+    suite.makepyfile(before="import torch\n\ntorch.cuda.device_count = lambda: 1\n")
+    result = run(suite, "-p", "before", "--devlint-simulate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    expected = "ERROR: --devlint-simulate: a CUDA device is present: use it without simulating one, or hide it with *"
+    result.stderr.fnmatch_lines([expected])
+    suite.makeconftest("import sys\n\nsys.modules['torch'] = None\n")
+    result = run(suite, "--devlint-simulate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --devlint-simulate: torch is not installed for this Python"])
+
+
+def test_a_broken_conftest_is_shown_as_ever(suite: pytest.Pytester) -> None:
+    suite.makeconftest("import nothing_of_that_name\n")
+    result = run(suite, "--devlint-simulate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ModuleNotFoundError: No module named 'nothing_of_that_name'"])
+
+
+def test_reading_the_table() -> None:
+    suite = read({"simulate": True, "devices": 2})
+    assert suite == Suite(simulate=True, devices=2)
+    assert Suite(simulate=False).over(suite) == Suite(simulate=False, devices=2)
+    assert suite.over(Suite(devices=3, compare_cpu=True)) == Suite(True, 2, True)
+    with pytest.raises(ValueError, match="expected a table"):
+        read(True)
