@@ -20,8 +20,8 @@ SLURM = "needs SLURM"
 SHELLS = ("console", "sh")
 SESSIONS = ("docs/getting-started.md", "docs/adopting.md")
 """Their commands run in docs/transcripts.py, one after the other."""
-TRIED = ("docs/html-report.md", "docs/compare.md", "docs/models.md")
-"""Their commands run in tests/test_audit_pages.py and tests/models/test_documentation.py, one after the other."""
+TRIED = ("docs/html-report.md", "docs/compare.md", "docs/models.md", "docs/simulator.md")
+"""Their commands run in tests of their own, in their order: tests/test_audit_pages.py, and tests of what they show."""
 NOT_RUN = {
     "devlint audit train.py --epochs 1": GPU,
     "devlint audit --steps 50 train.py": GPU,

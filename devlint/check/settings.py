@@ -35,6 +35,8 @@ def _values(config: Config) -> Iterator[tuple[str, str]]:
     yield "no-cache", json.dumps(config.no_cache)
     if config.budgets:
         yield "audit.budgets", _inline(config.budgets)
+    if suite := config.pytest.table():
+        yield "pytest", _inline(suite)
 
 
 def _torch(config: Config) -> tuple[str, str]:

@@ -28,6 +28,11 @@ class Suite:
             other.compare_cpu if self.compare_cpu is None else self.compare_cpu,
         )
 
+    def table(self) -> tuple[tuple[str, object], ...]:
+        """What it says, as the table has it."""
+        values = zip(KEYS, (self.simulate, self.devices, self.compare_cpu), strict=True)
+        return tuple((key, value) for key, value in values if value is not None)
+
 
 KEYS = ("simulate", "devices", "compare-cpu")
 

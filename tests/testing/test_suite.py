@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 
 import pytest
 import torch  # noqa: F401  # here, since the fixture `pytester` takes away what is imported in a test
 
 from devlint.config.suite import Suite, read
+from tests.documented import TEXTS, blocks
 from tests.testing.test_plugin import TRAIN, needs_the_simulation, run
 
 pytest_plugins = "pytester"
@@ -265,6 +267,39 @@ def test_a_broken_conftest_is_shown_as_ever(suite: pytest.Pytester) -> None:
     result = run(suite, "--devlint-simulate")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*ModuleNotFoundError: No module named 'nothing_of_that_name'"])
+
+
+EXAMPLES = re.compile(r"^`(\S+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    """Those for pytest that the page shows, also in the workflow."""
+    page = TEXTS["docs/simulator.md"]
+    return re.findall(r"^(?: *- run: )?((?:\w+='' )?pytest .*)$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(each, marks=pytest.mark.slow if number else ()) for number, each in enumerate(commands())]
+)
+def test_the_page_is_true(suite: pytest.Pytester, command: str) -> None:
+    needs_the_simulation()
+    page = TEXTS["docs/simulator.md"]
+    for name, text in EXAMPLES.findall(page):
+        path = suite.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    xdist = ("-p", "xdist") if "-n" in shlex.split(command) else ()
+    result = run(suite, *xdist, *shlex.split(command.partition("pytest ")[2]))
+    result.assert_outcomes(failed=1, passed=1)
+    (shown,) = blocks(page, "text")
+    if command == commands()[0] and sys.version_info >= (3, 11):
+        assert shown in result.stdout.str()
+    assert "`heads` is a plain list" in " ".join(result.stdout.str().split())
+
+
+def test_the_page_shows_commands() -> None:
+    assert "pytest -n auto --devlint-simulate --devlint-compare-cpu" in commands()
+    assert "CUDA_VISIBLE_DEVICES='' pytest --devlint-simulate --devlint-devices 2" in commands()
 
 
 def test_reading_the_table() -> None:
