@@ -25,6 +25,8 @@ from devlint.testing.counting import Recorder, Row
 from devlint.testing.failures import Told, end_in_torch, told, without_accelerator
 from devlint.testing.marks import SIMULATED
 
+_LOG_WIDTH = 100
+"""Columns of what is no terminal, as in the report of an audit."""
 _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 
@@ -194,14 +196,19 @@ class SimulatedSuite:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The closing section."""
+        if not self._tests and not self._failed:  # nothing ran, as with --collect-only
+            return
         from devlint.testing.section import section
 
         terminalreporter.write_sep("=", f"devlint: {plural(self.devices, 'simulated CUDA device')}")
         compared = None
         again = [name for name in self._failed if name in self._tests]
         if self._compare_cpu and again:
-            terminalreporter.write_line(f"running {plural(len(again), 'failed test')} again without an accelerator")
+            terminalreporter.write_line(f"running {plural(len(again), 'failed test')} again without an accelerator\n")
             compared = without_accelerator(self._config, again)
-        writer = terminalreporter._tw
-        for piece in section(self._config, self._failed, self._rows, compared, writer.hasmarkup, writer.fullwidth):
-            terminalreporter.write_line(piece)
+        width = terminalreporter._tw.fullwidth if terminalreporter.isatty else _LOG_WIDTH
+        try:
+            for line in section(self._config, self._failed, self._rows, compared, terminalreporter.hasmarkup, width):
+                terminalreporter.write_line(line)
+        except Exception as error:  # the tests have run, and pytest is to end as it would have
+            terminalreporter.write_line(f"devlint failed to say more: {type(error).__name__}: {error}")

@@ -135,7 +135,7 @@ def needs_the_simulation() -> None:
 
 
 def run(suite: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return suite.runpytest_subprocess(*arguments, timeout=120)
+    return suite.runpytest_subprocess(*arguments, timeout=300)
 
 
 def test_it_is_inert_until_it_is_used(suite: pytest.Pytester) -> None:

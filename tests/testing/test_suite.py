@@ -161,9 +161,9 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     closing = section(result)
     errors, _, rest = closing.partition("devlint does not simulate ")
     assert errors.startswith(
-        "running 6 failed tests again without an accelerator\n"
-        "error[DVL101] device-mismatch: 2 tests died when tensors on cpu and cuda:0\n"
-        "    met in `heads.0` (Linear)\n"
+        "running 6 failed tests again without an accelerator\n\n"
+        "error[DVL101] device-mismatch: 2 tests died when tensors on cpu and cuda:0 met in `heads.0`\n"
+        "    (Linear)\n"
         "  --> model.py:10:"
     )
     assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
@@ -184,7 +184,7 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     # three runs of three steps that no audit of a test's own has counted
     assert lines[:3] == [
         "Lines that copy or wait the most, in all tests",
-        "  H2D  12 960 B  training.py:7  loss = (model(x.to(device)) - y.to(device)).pow(",
+        "  H2D  12 960 B  training.py:7  loss = (model(x.to(device)) - y.to(device)).pow(2).sum()",
         "  D2H   6  24 B  training.py:8  total += loss.item()",
     ]
     assert lines[-1].startswith("Besides, the tests themselves: ")
