@@ -42,15 +42,15 @@ def handled(handler: Handler, op: Any, args: Any, kwargs: Any) -> Any:
     try:
         return handler(op, args, kwargs)
     except Exception as error:
-        meant = _on_device(op, args, kwargs, error) if _OF_HOST.search(str(error)) else error
-        _of_thread.refusal = meant
-        if meant is error:
+        # remembered by what it says: the exception itself, here or there, would keep the tensors of its frames
+        _of_thread.refusal = str(error)
+        if _OF_HOST.search(str(error)) is None:
             raise
-        raise meant from None
+        raise _on_device(op, args, kwargs, error) from None
 
 
-def refusal() -> BaseException | None:
-    """The exception that an operation of this thread last ended with, for who lost it on its way through C++."""
+def refusal() -> str | None:
+    """What the exception said that an operation of this thread last ended with, for who lost it on its way."""
     return getattr(_of_thread, "refusal", None)
 
 
@@ -68,12 +68,9 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
-    index, pinned = max(places) if places else -1, None
+    index, pinned = max(places) if places else -1, False
     if plan.has_device:
-        index = _redirect(host_kwargs, index)
-        pinned = host_kwargs.pop("pin_memory", None)
-        if pinned and index >= 0:
-            raise errors.error("pinned")
+        index, pinned = _redirect(host_kwargs, index)
     if plan.random and index >= 0 and host_kwargs.get("generator") is None:
         with random_numbers(index):
             out = plan.compute(*host_args, **host_kwargs)
@@ -104,10 +101,14 @@ def host_step(compute: Callable[[], Any]) -> Any:
 
 def _on_device(op: Any, args: Any, kwargs: Any, error: Exception) -> Exception:
     """What is raised on a device where the host has no kernel, or no memory."""
+    meant: Exception | None
     if isinstance(error, NotImplementedError):
-        return NotImplementedError(f"devlint does not simulate {op.name()}: the host has no kernel for it")
-    given = (value.device for value in args if isinstance(value, SimulatedTensor))
-    return out_of_memory(kwargs.get("device") or next(given, devices.device(devices.current())), error) or error
+        meant = NotImplementedError(f"devlint does not simulate {op.name()}: the host has no kernel for it")
+    else:
+        given = (value.device for value in args if isinstance(value, SimulatedTensor))
+        meant = out_of_memory(kwargs.get("device") or next(given, devices.device(devices.current())), error)
+    _of_thread.refusal = str(meant or error)
+    return meant or error
 
 
 def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
@@ -135,16 +136,21 @@ def _host(value: Any, places: set[int]) -> Any:
     return value
 
 
-def _redirect(kwargs: dict[str, Any], index: int) -> int:
-    """Turn a device argument into one of the host, and return the virtual device of the result (-1: not simulated)."""
-    target = kwargs.get("device")
-    if target is None:
-        return index
-    if target.type != devices.NAME:
-        return -1
-    kwargs["device"] = _HOST
-    devices.use()
-    return devices.check_index(devices.current() if target.index is None else target.index)
+def _redirect(kwargs: dict[str, Any], index: int) -> tuple[int, bool]:
+    """Turn a device argument into one of the host.
+
+    Returns the virtual device of the result, -1 if it is not simulated, and whether its memory is to be pinned.
+    """
+    target, pinned = kwargs.get("device"), bool(kwargs.pop("pin_memory", False))
+    if target is not None and target.type != devices.NAME:
+        return -1, pinned
+    if target is not None:
+        kwargs["device"] = _HOST
+        devices.use()
+        index = devices.check_index(devices.current() if target.index is None else target.index)
+    if pinned and index >= 0:
+        raise errors.error("pinned")
+    return index, pinned
 
 
 def _returned(plan: plans.Plan, args: Any, kwargs: Any) -> Any:

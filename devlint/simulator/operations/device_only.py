@@ -8,7 +8,7 @@ import torch
 
 from devlint.simulator import dispatch, registration
 from devlint.simulator.refusals.dtypes import dtype_of, widened
-from devlint.simulator.tensor import host_of
+from devlint.simulator.tensor import host_of, index_of, wrap
 
 aten = torch.ops.aten
 _HALVES = (torch.float16, torch.complex32)
@@ -56,7 +56,7 @@ def _nansum(op: Any, args: Any, kwargs: Any) -> Any:
         return dispatch.run(op, args, kwargs)
     wide = host_of(summed).to(torch.promote_types(summed.dtype, torch.complex64))
     zeros = aten.isnan.default(wide)
-    clean = aten.masked_fill.Scalar(summed, type(summed)(zeros, summed.device.index), 0)
+    clean = aten.masked_fill.Scalar(summed, wrap(zeros, index_of(summed)), 0)
     plain = aten.sum.IntList_out if "out" in kwargs else aten.sum.dim_IntList
     return dispatch.dispatch(plain, (clean, *(rest or [None])), kwargs)
 
