@@ -41,6 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--devlint-devices", type=int, metavar="N", help="how many devices to simulate (default: 1)")
     group.addoption(
+        "--devlint-memory", metavar="SIZE", help="the memory of each device, such as 16GiB (default: 80GiB)"
+    )
+    group.addoption(
         "--devlint-compare-cpu",
         action="store_true",
         default=None,
@@ -52,10 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Simulate from the first import of torch on, which may be that of a conftest.py, if the suite is to be run so."""
     given = early_config.known_args_namespace
-    asked = (given.devlint_simulate, given.devlint_devices, given.devlint_compare_cpu)
+    asked = (given.devlint_simulate, given.devlint_devices, given.devlint_memory, given.devlint_compare_cpu)
     if given.devlint_simulate is False or given.help or given.version:
         return (yield)
-    if asked == (None, None, None) and not _may_be_configured(early_config.rootpath):
+    if not any(value is not None for value in asked) and not _may_be_configured(early_config.rootpath):
         return (yield)
     from devlint.testing.suite import begun
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Generator, Iterator
 from functools import partial
@@ -18,8 +19,10 @@ from devlint.auditor.running.import_hook import when_imported
 from devlint.auditor.running.recording import Refused
 from devlint.config.load import load_directory
 from devlint.config.schema import ConfigError
+from devlint.config.sizes import size_of
 from devlint.config.suite import Suite
 from devlint.report.wording import plural
+from devlint.simulator.masquerade.card import MEMORY_VARIABLE
 from devlint.testing.auditing import hide_the_simulator
 from devlint.testing.counting import Recorder, Row
 from devlint.testing.failures import Told, end_in_torch, told, without_accelerator
@@ -83,20 +86,36 @@ def _import_torch() -> None:
 def _chosen(config: pytest.Config) -> Suite | None:
     """How the suite is run by the command line and the configuration, ``None`` if without a simulated accelerator."""
     given = config.known_args_namespace
-    options = Suite(given.devlint_simulate, given.devlint_devices, given.devlint_compare_cpu)
+    options = Suite(given.devlint_simulate, given.devlint_devices, given.devlint_memory, given.devlint_compare_cpu)
     try:
         suite = options.over(_configured(config.rootpath))
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
     if not suite.simulate:
         if options != Suite():
-            name = "--devlint-compare-cpu" if options.devices is None else "--devlint-devices"
-            raise pytest.UsageError(f"{name} is for a suite on a simulated accelerator, and needs --devlint-simulate")
+            name = next(key for key, _ in options.table() if key != "simulate")
+            raise pytest.UsageError(
+                f"--devlint-{name} is for a suite on a simulated accelerator, and needs --devlint-simulate"
+            )
         return None
     most = simulator.MOST_DEVICES
     if suite.devices is not None and not 1 <= suite.devices <= most:
         raise pytest.UsageError(f"--devlint-devices: expected a number from 1 to {most}, not {suite.devices}")
+    _set_memory(options.memory, suite.memory)
     return suite
+
+
+def _set_memory(asked: str | None, configured: str | None) -> None:
+    """Tell all processes, those of single tests and of subprocesses too, how much memory a device has."""
+    if asked is None:
+        if configured is not None:
+            os.environ.setdefault(MEMORY_VARIABLE, configured)
+        return
+    try:
+        size_of(asked)
+    except ValueError as error:
+        raise pytest.UsageError(f"--devlint-memory: {error}") from None
+    os.environ[MEMORY_VARIABLE] = asked
 
 
 def _configured(directory: Path) -> Suite:

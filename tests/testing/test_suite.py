@@ -221,8 +221,9 @@ def test_the_debugger_starts_where_it_would_on_a_gpu(suite: pytest.Pytester) -> 
 
 def test_a_suite_without_failures(suite: pytest.Pytester) -> None:
     needs_the_simulation()
-    suite.makepyfile("import torch\n\ndef test_it():\n    assert torch.cuda.is_available()\n")
-    result = run(suite, "--devlint-simulate", "--devlint-compare-cpu")
+    of_64_mib = "torch.cuda.get_device_properties(0).total_memory == 64 << 20"
+    suite.makepyfile(f"import torch\n\ndef test_it():\n    assert {of_64_mib}\n")
+    result = run(suite, "--devlint-simulate", "--devlint-compare-cpu", "--devlint-memory=64MiB")
     result.assert_outcomes(passed=1)
     assert section(result) == "No test failed since tensors on different devices met.\n"
 
@@ -236,10 +237,18 @@ def test_a_suite_without_failures(suite: pytest.Pytester) -> None:
             "--devlint-devices: expected a number from 1 to 16, *",
         ),
         (["--devlint-devices=2"], "", "--devlint-devices is for a suite on a simulated accelerator, and needs *"),
+        (["--devlint-memory=1G"], "", "--devlint-memory is for a suite on a simulated accelerator, and needs *"),
+        (
+            ["--devlint-simulate", "--devlint-memory=much"],
+            "",
+            "--devlint-memory: 'much' is no size of memory such as 8GiB",
+        ),
         (["--devlint-compare-cpu"], "", "--devlint-compare-cpu is for a suite on a simulated accelerator, and needs *"),
         ([], "simulat = true", "*pyproject.toml: pytest: unknown key 'simulat' (did you mean 'simulate'?)"),
         ([], "simulate = 1", "*pyproject.toml: pytest: simulate: expected true or false"),
         ([], "devices = 0", "*pyproject.toml: pytest: devices: expected a number, 1 or more, not 0"),
+        ([], "memory = 8", '*pyproject.toml: pytest: memory: expected a size such as "8GiB", not 8'),
+        ([], "memory = 'all'", "*pyproject.toml: pytest: memory: 'all' is no size of memory such as 8GiB"),
     ],
 )
 def test_what_is_wrong_is_one_clear_line(suite: pytest.Pytester, arguments: list[str], table: str, line: str) -> None:
@@ -306,6 +315,6 @@ def test_reading_the_table() -> None:
     suite = read({"simulate": True, "devices": 2})
     assert suite == Suite(simulate=True, devices=2)
     assert Suite(simulate=False).over(suite) == Suite(simulate=False, devices=2)
-    assert suite.over(Suite(devices=3, compare_cpu=True)) == Suite(True, 2, True)
+    assert suite.over(Suite(devices=3, memory="8GiB", compare_cpu=True)) == Suite(True, 2, "8GiB", True)
     with pytest.raises(ValueError, match="expected a table"):
         read(True)

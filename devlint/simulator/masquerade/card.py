@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass, field
+
+from devlint.config.sizes import size_of
 
 CUDA_VERSION = "12.8"
 CUDNN_VERSION = 91002
@@ -13,17 +14,6 @@ ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90"
 DRIVER_VERSION = 12080
 MEMORY_VARIABLE = "DEVLINT_SIMULATED_MEMORY"
 """The environment variable that says how much memory each device has, such as `8GiB`."""
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-def size_of(text: str) -> int:
-    """A number of bytes as people write it: `8GiB`, `8G`, `512 MiB`; raises ``ValueError`` for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
-    if match is None or not float(match[1]):
-        raise ValueError(f"{text!r} is no size of memory such as 8GiB")
-    return int(float(match[1]) * _UNITS[match[2]])
-
-
 memory = 80 << 30
 """The bytes of memory that each device has: those of a usual data centre card, unless someone says otherwise."""
 
