@@ -48,7 +48,9 @@ def command(suite: Suite, source: Path, python: str, simulated: bool) -> list[st
     """The command line."""
     device = "cuda" if simulated else "cpu"
     switch = (suite.device_option, device) if suite.device_option else ()
-    plugins = ("-p", "suite_outcomes", *(("-p", "simulated_device") if simulated else ()))
+    # by its module, since devlint need not be installed there
+    plugins = ("-p", "suite_outcomes", "-p", "no:devlint", "-p", "devlint.testing")
+    plugins += ("--devlint-simulate",) if simulated else ("--no-devlint-simulate",)
     quiet = ("-q", "--continue-on-collection-errors", "-o", "addopts=", "--tb=short", "-p", "no:cacheprovider")
     return [python, "-m", "pytest", *plugins, *quiet, *switch, *suite.options, *suite.files(source)]
 
