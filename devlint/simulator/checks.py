@@ -119,7 +119,8 @@ SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
     "_pack_padded_sequence": _lengths,
     **dict.fromkeys(
         "copy_ _to_copy set_ lift_fresh record_stream resize_as_ is_same_size is_set_to _foreach_copy_ "
-        "_has_compatible_shallow_copy_type _fused_sdp_choice _has_same_storage_numel _use_cudnn_ctc_loss".split(),
+        "_has_compatible_shallow_copy_type _fused_sdp_choice _has_same_storage_numel _use_cudnn_ctc_loss "
+        "_nested_view_from_buffer _nested_view_from_buffer_copy".split(),
         _nothing,
     ),
 }

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from devlint.simulator import checks, devices, errors, pinning, plans
-from devlint.simulator.tensor import SimulatedTensor, index_of, refresh, wrap
+from devlint.simulator import checks, devices, errors, layouts, pinning, plans
+from devlint.simulator.tensor import SimulatedTensor, host_of, index_of, refresh, wrap
 
 Handler = Callable[[Any, Any, Any], Any]
 """What runs an operation: ``handler(op, args, kwargs)``."""
@@ -25,7 +25,7 @@ on_host_step: Callable[[Callable[[], Any], Any], None] | None = None
 _OutOfMemory = Callable[[torch.device, Exception], Exception | None]
 out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is replaced
 """What is raised for a device where the host has no memory left; ``None`` where the host's error stands."""
-_OF_HOST = re.compile("with arguments from the 'CPU' backend|DefaultCPUAllocator: (can't|not enough)")
+_OF_HOST = re.compile("with arguments from the '(NestedTensor)?CPU' backend|DefaultCPUAllocator: (can't|not enough)")
 """Errors that speak of the host where a device is meant."""
 _of_thread = threading.local()
 _HOST = torch.device("cpu")
@@ -57,7 +57,7 @@ def refusal() -> str | None:
 def run(op: Any, args: Any, kwargs: Any) -> Any:
     """Check the devices, compute on the host, wrap the result."""
     plan = plans.of(op)
-    if plan.implicit:
+    if plan.implicit and not (nested := _has_nested(args)):
         return op.decompose(*args, **kwargs)
     if plan.foreign is not None:
         return op._op_dk(plan.foreign, *args, **kwargs)
@@ -65,6 +65,8 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
     if len(places) > 1:
+        if plan.implicit and nested:  # it has a kernel of its own for them
+            raise errors.error("iterator", *(devices.device(index) if index >= 0 else _HOST for index in places))
         if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
@@ -82,13 +84,25 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         pytree.tree_map(refresh, (args, kwargs))  # lists of tensors, which are no result
     if index < 0:
         return pinning.mark(out) if pinned else out
+    return _wrapped(plan, out, args, index)
+
+
+def _wrapped(plan: plans.Plan, out: Any, args: Any, index: int) -> Any:
+    """What an operation with these arguments has computed on the host, as tensors of a device."""
     if plan.view and torch.is_inference_mode_enabled() and not args[0].is_inference():
         with torch.inference_mode(mode=False):  # a view of a normal tensor is a normal tensor
             return wrap_all(out, index)
     if isinstance(out, torch.Tensor):
-        # Some operations return their argument as it is, such as ``lift_fresh``.
-        return args[0] if host_args and out is host_args[0] else wrap(out, index)
+        if args and host_of(args[0]) is out:
+            return args[0]  # some operations return their argument as it is, such as ``lift_fresh``
+        if out.is_nested:
+            layouts.refuse_gradients(args)
+        return wrap(out, index)
     return wrap_all(out, index)
+
+
+def _has_nested(args: Any) -> bool:
+    return any(isinstance(value, torch.Tensor) and value.is_nested for value in args)
 
 
 def host_step(compute: Callable[[], Any]) -> Any:

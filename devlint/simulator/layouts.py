@@ -1,4 +1,4 @@
-"""Tensors on a virtual device that are not dense: a sparse tensor of the host, and what torch is told of it."""
+"""Tensors on a virtual device that are not dense: sparse or nested ones of the host, and what torch is told of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 from typing import Any, NoReturn
 
 import torch
+from torch.utils import _pytree as pytree
 
 _make = torch.Tensor._make_wrapper_subclass
-_CSR = torch._C.DispatchKeySet(torch._C.DispatchKey.SparseCsrPrivateUse1)
+_Key = torch._C.DispatchKey
+_CSR = torch._C.DispatchKeySet(_Key.SparseCsrPrivateUse1)
+_NESTED = torch._C.DispatchKeySet(_Key.NestedTensorPrivateUse1).add(_Key.AutogradNestedTensor)
 _BY_ROWS = (torch.sparse_csr, torch.sparse_bsr)
 _BY_COLUMNS = (torch.sparse_csc, torch.sparse_bsc)
 COMPRESSED = (*_BY_ROWS, *_BY_COLUMNS)
@@ -16,12 +19,14 @@ _BEFORE_SIZE = re.compile(r"(?=size=\([\d, ]*\), nnz=)")
 
 
 def make(cls: Any, host: torch.Tensor, device: torch.device, requires_grad: bool) -> Any:
-    """A tensor of class ``cls`` that says of itself what the sparse ``host`` does.
+    """A tensor of class ``cls`` that says of itself what the sparse or nested ``host`` does.
 
-    Raises ``RuntimeError`` for a nested tensor, ``NotImplementedError`` for any other layout.
+    Raises ``NotImplementedError`` for any other layout.
     """
     if host.is_nested:
-        refuse_nested()
+        places: dict[str, Any] = {"dtype": host.dtype, "device": device, "requires_grad": requires_grad}
+        shape = [0] * host.dim()  # whoever asks for it asks the host's tensor
+        return _make(cls, shape, dispatch_sizes_strides_policy="sizes", _extra_dispatch_keys=_NESTED, **places)
     options: dict[str, Any] = {
         "dtype": host.dtype,
         "device": device,
@@ -37,15 +42,37 @@ def make(cls: Any, host: torch.Tensor, device: torch.device, requires_grad: bool
 
 
 def refuse_nested() -> NoReturn:
-    """Raise ``RuntimeError`` that names nested tensors; jagged ones are classes of their own.
+    """Raise ``RuntimeError`` that names what is not simulated of nested tensors; jagged ones are classes of their own.
 
     Not ``NotImplementedError``, which those take for "try something else": they need strided ones for attention.
     """
-    raise RuntimeError("devlint does not simulate nested tensors, except those of layout=torch.jagged")
+    which = "that need gradients or are made of lists, unless of layout=torch.jagged"
+    raise RuntimeError(f"devlint does not simulate nested tensors {which}")
+
+
+def refuse_gradients(arguments: Any) -> None:
+    """Raise ``RuntimeError`` where autograd would have to know of a nested tensor with or of these arguments."""
+    if torch.is_grad_enabled():
+        leaves = pytree.tree_leaves(arguments)
+        if any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
+            refuse_nested()
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one piece of memory with strides."""
+    return tensor.layout is torch.strided and not tensor.is_nested
+
+
+def sizes(nested: torch.Tensor) -> list[int]:
+    """The sizes of a nested tensor of the host, -1 where its tensors differ, as C++ code may ask for them."""
+    each = nested._nested_tensor_size()
+    return [len(each), *(int(one[0]) if len(one) and bool((one == one[0]).all()) else -1 for one in each.unbind(1))]
 
 
 def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The dense tensors that a tensor is made of: of a sparse one its indices and its values, as they lie in memory."""
+    if tensor.is_nested:
+        return (tensor.values(),)
     if tensor.layout is torch.sparse_coo:
         return tensor._indices(), tensor._values()
     if tensor.layout in _BY_ROWS:
@@ -56,7 +83,10 @@ def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def joined(like: torch.Tensor, pieces: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """The sparse tensor of other parts; shape, layout and order are those of ``like``."""
+    """The sparse or nested tensor of other parts; shape, layout and order are those of ``like``."""
+    if like.is_nested:
+        shape = (like._nested_tensor_size(), like._nested_tensor_strides(), like._nested_tensor_storage_offsets())
+        return torch._nested_view_from_buffer(pieces[0], *shape)
     if like.layout is torch.sparse_coo:
         made: Any = torch.sparse_coo_tensor
         options: dict[str, Any] = {"is_coalesced": like.is_coalesced()}

@@ -68,8 +68,11 @@ class SimulatedTensor(torch.Tensor):
             if part.numel():
                 _contents(part, 0)
         shown = _text(self.host)[:-1]
-        sparse = self.layout is not torch.strided
-        parts = [layouts.text(shown, self.device)] if sparse else [shown, f"device='{self.device}'"]
+        parts = (
+            [layouts.text(shown, self.device)]
+            if self.layout is not torch.strided
+            else [shown, f"device='{self.device}'"]
+        )
         if self.grad_fn is not None:
             parts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
         elif self.requires_grad:
@@ -147,12 +150,34 @@ class SimulatedTensor(torch.Tensor):
         """Do nothing: there are no streams."""
 
 
-SimulatedTensor.__name__ = torch.Tensor.__name__  # torch tells the class in messages
+class _Nested(SimulatedTensor):
+    """One whose sizes C++ code may ask for where they differ, and Python code may not; autograd does not know it."""
+
+    __module__, __qualname__ = torch.Tensor.__module__, torch.Tensor.__qualname__
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # as in the base class
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operation that needs no gradients."""
+        if any(str(result.type).startswith("Tensor") for result in func._schema.returns):  # C++ code may ask for sizes
+            layouts.refuse_gradients((args, kwargs))
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def size(self, *dim: Any) -> Any:
+        """As the host says, or refuses to say."""
+        return self.host.size(*dim)
+
+    shape = property(size)
+
+
+for _kind in (SimulatedTensor, _Nested):
+    _kind.__name__ = torch.Tensor.__name__  # torch tells the class in messages
 
 
 def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
     """A deep copy of a host tensor, whose storage may have been asked for and say since that it is on a device."""
-    if host.layout is not torch.strided:
+    if not layouts.is_dense(host):
         return host.clone()
     storage: Any = host.untyped_storage()
     kind = type(storage)
@@ -166,15 +191,16 @@ def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
     """The host tensor's memory as a tensor of a virtual device.
 
-    Raises ``NotImplementedError`` for a quantized one, ``RuntimeError`` for a nested one that is not jagged.
+    Raises ``NotImplementedError`` for a quantized one, and for what is neither dense nor sparse nor nested.
     """
     if host.layout is not torch.strided or host.is_nested:
-        sparse: SimulatedTensor = layouts.make(SimulatedTensor, host, device(index), requires_grad)
-        sparse.host = host
+        kind = _Nested if host.is_nested else SimulatedTensor
+        made: SimulatedTensor = layouts.make(kind, host, device(index), requires_grad)
+        made.host = host
         if on_made is not None:
             for part in layouts.parts(host):
                 on_made(part, index)
-        return sparse
+        return made
     if host.is_quantized:
         raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
     if type(host) is not torch.Tensor and hasattr(host, "trigger_wait"):
@@ -206,8 +232,8 @@ def host_of(value: Any) -> Any:
 def refresh(tensor: Any) -> None:
     """Bring shape and strides up to those of the host tensor, after an operation that changed them in place."""
     if isinstance(tensor, SimulatedTensor):
-        if tensor.host.layout is not torch.strided:
-            if tensor.size() != tensor.host.size():
+        if not layouts.is_dense(tensor.host):
+            if not tensor.is_nested and tensor.size() != tensor.host.size():
                 _data.__set__(tensor, wrap(tensor.host, tensor.device.index))
             return
         shapes = [(each.size(), each.stride(), each.storage_offset()) for each in (tensor, tensor.host)]

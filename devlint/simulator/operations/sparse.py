@@ -1,4 +1,4 @@
-"""Sparse tensors on the simulated device: what is asked of them below the dispatcher, and how they are moved."""
+"""Sparse and nested tensors on the simulated device: what C++ code asks of them, and how they are moved."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from typing import Any, NoReturn
 
 import torch
 
-from devlint.simulator import dispatch, errors, layouts, registration
-from devlint.simulator.tensor import host_of
+from devlint.simulator import devices, dispatch, errors, layouts, registration
+from devlint.simulator.layouts import is_dense
+from devlint.simulator.tensor import SimulatedTensor, host_of
 
 aten = torch.ops.aten
 KEYS = ("SparsePrivateUse1", "SparseCUDA", "SparseCsrPrivateUse1", "SparseCsrCUDA")
 """The dispatch keys of sparse tensors on a device."""
 
 
-def _dense(host: torch.Tensor) -> bool:
-    return host.layout is torch.strided
-
-
 _PROPERTIES: dict[Any, Any] = {
     torch.ops.prim.layout.default: lambda host: host.layout,
     aten.is_contiguous.default: torch.Tensor.is_contiguous,
     aten.is_contiguous.memory_format: lambda host, order: host.is_contiguous(memory_format=order),
-    aten.is_strides_like_format.default: lambda host, order: _dense(host) and host.is_contiguous(memory_format=order),
-    aten.is_non_overlapping_and_dense.default: _dense,
+    aten.is_strides_like_format.default: lambda host, order: is_dense(host) and host.is_contiguous(memory_format=order),
+    aten.is_non_overlapping_and_dense.default: is_dense,
     aten.sym_stride.default: torch.Tensor.stride,
+    aten.dim.default: torch.Tensor.dim,
+    aten.sym_size.default: layouts.sizes,
+    aten.sym_numel.default: torch.Tensor.numel,
+    aten.sym_storage_offset.default: torch.Tensor.storage_offset,
+    aten._nested_tensor_size.default: torch.Tensor._nested_tensor_size,
+    aten._nested_tensor_strides.default: torch.Tensor._nested_tensor_strides,
+    aten._nested_tensor_storage_offsets.default: torch.Tensor._nested_tensor_storage_offsets,
 }
 """What C++ reads from a tensor itself, and asks of the dispatch for a wrapper whose layout or strides are not its own.
 torch knows most of them as operators in Python only."""
@@ -37,7 +41,7 @@ def _property(op: Any, args: Any, kwargs: Any) -> Any:
 def _copy(op: Any, args: Any, kwargs: Any) -> Any:
     """Copy indices and values, as ``copy_sparse_to_sparse_`` and ``copy_sparse_compressed_`` of ATen do."""
     target, source = args[:2]
-    if not isinstance(source, torch.Tensor) or _dense(target) or _dense(source):
+    if not isinstance(source, torch.Tensor) or is_dense(target) or is_dense(source):
         return dispatch.run(op, args, kwargs)
     blocking = {"non_blocking": bool(args[2]) if len(args) > 2 else kwargs.get("non_blocking", False)}
     host_of(target).copy_(host_of(aten._to_copy.default(source, dtype=target.dtype, device=target.device, **blocking)))
@@ -63,14 +67,28 @@ def _sparse_or(handler: dispatch.Handler, dense: dispatch.Handler) -> dispatch.H
     """``handler`` where a tensor among the first two arguments is sparse, else ``dense``."""
 
     def chosen(op: Any, args: Any, kwargs: Any) -> Any:
-        sparse = any(isinstance(value, torch.Tensor) and not _dense(value) for value in args[:2])
+        sparse = any(isinstance(value, torch.Tensor) and not is_dense(value) for value in args[:2])
         return (handler if sparse else dense)(op, args, kwargs)
 
     return chosen
 
 
-def _nested(op: Any, *args: Any, **kwargs: Any) -> NoReturn:
+def _from_jagged(op: Any, args: Any, kwargs: Any) -> NoReturn:
     layouts.refuse_nested()
+
+
+def _from_list(op: Any, args: Any, kwargs: Any) -> Any:
+    """Its options are given by position."""
+    tensors, *given = args
+    names = [argument.name for argument in op._schema.arguments[1:]]
+    return dispatch.run(op, (tensors,), {**dict(zip(names, given, strict=False)), **kwargs})
+
+
+def _run(op: Any, *args: Any, **kwargs: Any) -> Any:
+    tensors = [value for value in args if isinstance(value, torch.Tensor) and not isinstance(value, SimulatedTensor)]
+    if any(tensor.is_nested and tensor.device.type == devices.NAME for tensor in tensors):
+        layouts.refuse_nested()  # C++ code has made one by itself
+    return dispatch.dispatch(op, args, kwargs)
 
 
 def install() -> None:
@@ -82,7 +100,9 @@ def install() -> None:
         for name, handler in _MOVING.items():
             library.impl(name, registration.kernel(registration.operator(name), handler), key)
     for key in ("NestedTensorPrivateUse1", "NestedTensorCUDA"):
-        registration.library("_").fallback(_nested, key)
+        registration.library("_").fallback(_run, key)
+    registration.handle("_nested_tensor_from_tensor_list", _from_list)
+    registration.handle("_nested_view_from_jagged", _from_jagged)
     for name, handler in _MOVING.items():
         op = registration.operator(name)
         dispatch.HANDLERS[op] = _sparse_or(handler, dispatch.HANDLERS[op])

@@ -262,18 +262,77 @@ def _() -> None:
         assert x.to("cuda:1").values().device.index == 1
 
 
-@idiom("a nested tensor that is not jagged", raises="devlint does not simulate nested tensors")
+ROWS = [torch.arange(8.0).view(2, 4), -torch.arange(4.0).view(1, 4)]
+
+
+@idiom("a nested tensor of strided ones")
 def _() -> None:
-    torch.nested.nested_tensor([torch.ones(2, device=d), torch.ones(3, device=d)])
+    before = torch.cuda.memory_allocated()
+    host = torch.nested.nested_tensor(ROWS)
+    for x in (host.cuda(), torch.nested.as_nested_tensor([row.cuda() for row in ROWS]), host.to("cuda:0").clone()):
+        assert (x.is_nested, x.is_cuda, x.dim(), x.numel()) == (True, True, 3, 12)
+        assert (x.size(0), x.size(-1), x.layout) == (2, 4, torch.strided)
+        assert repr(x) == repr(host)[:-1] + ", device='cuda:0')"
+        assert torch.equal(x.to_padded_tensor(0.0).cpu(), host.to_padded_tensor(0.0))
+        assert [row.tolist() for row in (x * 2).unbind()] == [row.tolist() for row in (host * 2).unbind()]
+        assert copy.deepcopy(x).device == x.half().device == torch.device("cuda:0")
+        assert x.cpu().device.type == "cpu"
+        assert torch.cuda.memory_allocated() > before
+        with torch.no_grad():
+            assert nn.Linear(4, 2).cuda()(x).is_cuda
 
 
-@idiom("a nested tensor that is not jagged moves", raises="devlint does not simulate nested tensors")
+@idiom("a nested tensor tells no sizes that differ", raises="Given dimension 1 is irregular and does not have a size")
 def _() -> None:
-    torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).cuda()
+    torch.nested.nested_tensor(ROWS).cuda().size(1)
 
 
-@idiom("attention of jagged tensors, which needs others", raises="devlint does not simulate nested tensors")
+@idiom("a nested tensor and a layer of the host", raises="Expected all tensors to be on the same device")
 def _() -> None:
-    rows = [torch.randn(2, 8, device=d), torch.randn(3, 8, device=d)]
-    x = torch.nested.nested_tensor(rows, layout=torch.jagged).unflatten(-1, [2, 4]).transpose(1, 2)
+    with torch.no_grad():
+        nn.Linear(4, 2)(torch.nested.nested_tensor(ROWS).cuda())
+
+
+@idiom("a nested tensor that needs gradients", raises="devlint does not simulate nested tensors that need gradients")
+def _() -> None:
+    torch.nested.as_nested_tensor([row.cuda().requires_grad_() for row in ROWS])
+
+
+@idiom("a nested tensor and parameters", raises="devlint does not simulate nested tensors that need gradients")
+def _() -> None:
+    nn.Linear(4, 2).cuda()(torch.nested.nested_tensor(ROWS).cuda())
+
+
+@idiom("a nested tensor of lists", raises="devlint does not simulate nested tensors that need gradients or are made of")
+def _() -> None:
+    torch.nested.nested_tensor([[1.0, 2.0], [3.0]], device=d) * 2
+
+
+@idiom("an encoder in evaluation, which computes with nested tensors")
+def _() -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    encoder, x = nn.TransformerEncoder(layer, 2).eval(), torch.randn(2, 5, 16)
+    mask = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            expected = encoder.cpu()(x, src_key_padding_mask=mask)
+            found = encoder.cuda()(x.cuda(), src_key_padding_mask=mask.cuda())
+            assert torch.equal(found.cpu(), expected)
+            assert not expected[1, 3:].any(), "nested tensors were taken"
+
+
+@idiom("attention of jagged tensors")
+def _() -> None:
+    rows = [torch.randn(2, 8), torch.randn(3, 8)]
+    found = []
+    for device in (d, "cpu"):
+        x = torch.nested.nested_tensor(rows, layout=torch.jagged, device=device).unflatten(-1, [2, 4]).transpose(1, 2)
+        found.append(nn.functional.scaled_dot_product_attention(x, x, x).values().cpu())
+    assert torch.equal(*found)
+
+
+@idiom("attention of jagged tensors that need gradients", raises="devlint does not simulate nested tensors")
+def _() -> None:
+    x = torch.nested.nested_tensor([torch.randn(2, 8)], layout=torch.jagged, device=d, requires_grad=True)
+    x = x.unflatten(-1, [2, 4]).transpose(1, 2)
     nn.functional.scaled_dot_product_attention(x, x, x)
