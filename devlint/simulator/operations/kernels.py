@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import devices, dispatch, pinning, plans, registration
+from devlint.simulator import devices, dispatch, errors, layouts, pinning, plans, registration
 from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 aten = torch.ops.aten
@@ -81,7 +81,7 @@ def to_copy(
 ) -> torch.Tensor:
     """``aten::_to_copy``: an empty tensor at the target, then ``copy_``."""
     if layout is not None and layout != tensor.layout:
-        raise RuntimeError(f"the simulated accelerator has dense tensors only, not {layout}")
+        raise errors.error("layout", layouts.title(tensor.layout), layouts.title(layout))
     place = tensor.device if device is None else device
     try:
         empty = torch.empty_like(host_of(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
