@@ -58,6 +58,8 @@ class Plan:
     """The arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
     """Position and name of those of them that are its result, in order; empty if its result is something else."""
+    places: tuple[tuple[int, str], ...]
+    """Position and name of the arguments that it writes."""
     view: bool
     """Its result shares memory with an argument."""
     changes_shape: bool
@@ -95,6 +97,7 @@ def of(op: Any) -> Plan:
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
         random=torch.Tag.nondeterministic_seeded in op.tags,
+        places=tuple(places.values()),
         compute=refusals.computing(op._op, name, tuple(places.values())) if namespace == "aten" else op._op,
     )
 

@@ -244,6 +244,13 @@ def _() -> None:
     _coo().numpy()
 
 
+@idiom(
+    "a product that is reduced, on the CPU only", raises="Could not run 'aten::_sparse_mm_reduce_impl' with arguments"
+)
+def _() -> None:
+    torch.sparse.mm(_coo().to_sparse_csr(), torch.ones(3, 2, device=d, requires_grad=True), "amax").sum().backward()
+
+
 @idiom("jagged tensors are on the device of their values")
 def _() -> None:
     rows = [torch.randn(2, 4), torch.randn(3, 4)]
