@@ -343,7 +343,10 @@ def test_two_traces_are_compared(tmp_path: Path) -> None:
         (b'[{"ph": "X", "cat": "browser", "name": "paint", "ts": 1, "dur": 2}]', "it holds no event of torch.profiler"),
         (b'{"schemaVersion": 1, "traceEvents": [1, null, {"ph": "X", "ts": "x", "name": 3}]}', "it holds no event"),
         (gzip.compress(b'{"schemaVersion": 1, "traceEvents": []}')[:-9], "damaged or breaks off"),
+        (b'[{"ph": "X", "args": ' + b"[" * 1_000_000, "it is nested too deeply"),
+        (b'[{"ph": "X", "args": ' + b'{"a": [1, "' * 200_000, "it is nested too deeply"),
     ],
+    ids=["cut", "invalid", "empty", "other", "odd", "compressed", "deep", "deeper"],
 )
 def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "trace.json"

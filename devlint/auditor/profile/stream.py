@@ -18,6 +18,8 @@ _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 16
 _HEAD = 1 << 20
 """So many bytes at each end are searched for the facts that stand beside the events."""
+_DEEP = 10_000
+"""No trace is nested like that, and a parser that keeps the path to where it is would take all memory."""
 _TRACE = re.compile(rb'"traceEvents"\s*:|"schemaVersion"\s*:|\A\s*\[.*?"ph"\s*:', re.DOTALL)
 _RECORD = re.compile(rb'\A\s*\{\s*"format"\s*:')
 
@@ -55,7 +57,7 @@ class Trace:
 
         size = os.path.getsize(self._path)
         found: list[dict[str, Any]] = []
-        head, tail = b"", b""
+        head, tail, depth = b"", b"", 0
         try:
             with open(self._path, "rb") as raw, _opened(self._path, raw) as file:
                 parser: Any = None
@@ -65,6 +67,9 @@ class Trace:
                         parser = ijson.items_coro(_Sink(found), prefix, use_float=True)
                     head = head + chunk if len(head) < _HEAD else head
                     tail = (tail + chunk)[-_HEAD:]
+                    depth += sum(map(chunk.count, (b"[", b"{"))) - sum(map(chunk.count, (b"]", b"}")))
+                    if depth > _DEEP:
+                        raise TraceError("it is nested too deeply")
                     parser.send(chunk)
                     self._shown(raw.tell(), size)
                     yield from (event for event in found if isinstance(event, dict))
