@@ -334,6 +334,37 @@ def test_two_traces_are_compared(tmp_path: Path) -> None:
     assert "H2D" in done.output
 
 
+def test_a_trace_is_evidence_of_what_it_shows_and_of_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no loaders: that none was seen says nothing of the one in the code."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "import torch",
+        "from torch.utils.data import DataLoader",
+        "def train(data, model: torch.nn.Module, device):",
+        "    weight = torch.ones(3)",
+        "    for x in DataLoader(data, num_workers=2):",
+        "        x = x.to(device, non_blocking=True)",
+        "        (model(x) * weight.to(device)).sum().backward()",
+    ]
+    Path("train.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    trace = Written()
+    for number in range(5):
+        start = 1_000 * number
+        trace.step(number, start, start + 900)
+        trace.python("train.py(7): train", start + 5, start + 100)
+        trace.copied(start + 10, PAGEABLE, 12)
+    trace.save(tmp_path / "t.json")
+    done = CliRunner().invoke(
+        main, ["check", "--isolated", "--select", "DVL202,DVL301", "train.py", "--evidence", "t.json"]
+    )
+    assert "DVL301" in done.output
+    assert "run: undecided: a trace of the profiler does not show it" in done.output
+    assert "not reached" not in done.output
+    # nor does it say whether the weight had changed since it was copied last
+    assert "run: undecided: the code ran, and nothing that was seen tells" in done.output
+    assert "contradicted" not in done.output
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -28,6 +28,7 @@ from devlint.source.text import decode, split_lines
 _CHANGED = "the file has changed since the run"
 _ELSEWHERE = "the run was of other files"
 _NOT_SHOWN = "no run shows it"
+_NOT_TRACED = "a trace of the profiler does not show it"
 _NOTEBOOK = "a record speaks of files, not of cells"
 _NOTHING_TELLS = "the code ran, and nothing that was seen tells"
 _NOTHING = Traces()
@@ -43,6 +44,8 @@ class _Left(NamedTuple):
     optimizers: Sequence[Any] = ()
     wrappers: Sequence[Any] = ()
     mismatches: Sequence[Any] = ()
+    traced: bool = False
+    """Whether the profiler saw this."""
 
     def copies(self, inward: bool | None = None) -> list[Event]:
         """The copies between host and device; to the device, from it, or all."""
@@ -55,6 +58,8 @@ class _Left(NamedTuple):
 
 
 def _always_new(left: _Left) -> bool:
+    if left.traced:
+        return False  # whether a copy repeats another one is not in a trace
     copies = left.copies(inward=True)
     return any(event.steps >= ENOUGH_STEPS for event in copies) and not any(event.repeats for event in copies)
 
@@ -147,6 +152,8 @@ class Run:
                 return Evidence(verdict, f"there was {word}" if verdict == CONTRADICTED else "", measured)
         if not claim.left or any(_MEANING[word](left) for word in claim.left):
             return Evidence(UNDECIDED, _NOTHING_TELLS if claim.left else _NOT_SHOWN, measured)
+        if self._record.source:
+            return Evidence(UNDECIDED, _NOT_TRACED)  # it knows neither loaders nor optimizers, and names no calls
         return Evidence(NOT_REACHED) if self._is_here else Evidence(UNDECIDED, _ELSEWHERE)
 
     @cached_property
@@ -190,7 +197,7 @@ class Run:
         def here(frame: Frame | None) -> bool:
             return frame is not None and frame.file == name and _overlap(_span(frame), finding.span)
 
-        parts: dict[str, list[Any]] = {field: [] for field in _Left._fields}
+        parts: dict[str, list[Any]] = {field: [] for field in _Left._fields if field != "traced"}
         for process in self._record.processes:
             seen = [Seen(process, event) for event in process.events]
             parts["events"] += [entry for entry in seen if here(entry.event.frame)]
@@ -204,7 +211,7 @@ class Run:
             parts["optimizers"] += [one for one in process.optimizers if here(one.frame)]
             parts["wrappers"] += [one for one in process.wrappers if here(one.frame)]
             parts["mismatches"] += [one for one in process.mismatches if here(one.frame)]
-        return _Left(**parts)
+        return _Left(**parts, traced=bool(self._record.source))
 
 
 def _relative(name: str, directory: str) -> str:
