@@ -83,7 +83,7 @@ def _told(call: Call, info: ClassInfo, init: FunctionInfo, place: Device) -> Val
 def _is_found_out(info: ClassInfo, attribute: str) -> bool:
     """Whether a class says what its objects have for an attribute, without choosing: a property, a default field."""
     every = (node for one in info.linearization() for node in one.node.body)
-    bound = [node for node in every if attribute in bindings.binds(node)]
+    bound = [node for node in every if attribute in tuple(bindings.binds(node))]
     return bool(bound) and all(
         isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         or (

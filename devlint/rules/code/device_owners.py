@@ -34,7 +34,7 @@ def has_device(source: Source, node: ast.AST, text: str) -> bool:
 def says_tensor(function: ast.AST, name: str) -> bool:
     """Whether a parameter is a tensor by its annotation."""
     arguments = getattr(function, "args", None)
-    return isinstance(arguments, ast.arguments) and name in _annotated(arguments)
+    return isinstance(arguments, ast.arguments) and name in set(_annotated(arguments))
 
 
 @lru_cache(maxsize=2)
