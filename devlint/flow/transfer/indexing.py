@@ -262,13 +262,16 @@ def _makes_one(value: Value) -> bool:
     return name in SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
 
 
-def _replaced(listed: Sequence, index: Value, value: Value) -> Sequence:
+def _replaced(frame: Frame, listed: Sequence, index: Value, value: Value) -> Sequence:
     """A list with another item in one place."""
     at = index.value if isinstance(index, Const) else None
     if listed.items is None or not isinstance(at, int) or not -len(listed.items) <= at < len(listed.items):
         known = isinstance(at, int) and 0 <= at < len(listed.head)
         head = (*listed.head[:at], value, *listed.head[at + 1 :]) if known and isinstance(at, int) else ()
-        return Sequence(None, add_item(listed.item, value), True, head=head)
+        # perhaps the items that were elsewhere are gone: the last one is, or each round exchanges another
+        every = isinstance(at, int) or (bool(frame.loops) and frame.branches <= frame.loops[-1].branches)
+        apart = every and isinstance(listed.item, Tensor) and as_tensor(value).device != listed.item.device
+        return Sequence(None, UNKNOWN if apart else add_item(listed.item, value), True, head=head)
     items = list(listed.items)
     items[at] = value
     return Sequence(tuple(items), containers.common(items), True)
@@ -306,7 +309,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         else:
             containers.change(frame, base, target.value, _filled(base, value))
     elif isinstance(base, Sequence):
-        containers.change(frame, base, target.value, _replaced(frame.state.filled(base), index, value))
+        containers.change(frame, base, target.value, _replaced(frame, frame.state.filled(base), index, value))
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
         DEVICE.put(frame.state.heap, base.oid, device.UNKNOWN)

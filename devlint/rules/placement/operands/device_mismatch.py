@@ -70,6 +70,7 @@ class DeviceMismatch(Rule):
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
     - Either device is not known, or is known on some paths only.
     - It is the device of an object that was made without naming one, and whose class chooses none.
+    - Items of the list were exchanged afterwards for others elsewhere, as in `kept[-1] = kept[-1].cpu()`.
     - In a file that exports models, by its name, one of the devices is the module's or an argument's: who selects the
       rule is told.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
