@@ -33,6 +33,14 @@ SCRIPTS = {
         x.cuda()
         x + torch.ones(4)
     """,
+    "a list under two names, made on one of two paths": """
+        parts = [torch.ones(4), torch.ones(4)]
+        if torch.get_num_threads() > 0:
+            parts = [part.cuda() for part in parts]
+        same = parts
+        same[0] = torch.ones(4)
+        parts[0] * torch.ones(4)
+    """,
     "several targets": """
         x = y = torch.ones(4).cuda()
         x + y

@@ -39,7 +39,9 @@ def change(frame: Frame, container: Sequence | Mapping, node: ast.expr, content:
             content = replace(content, oid=container.oid)
         CONTENT.put(frame.state.heap, container.oid, content)
     elif isinstance(node, ast.Name):
-        frame.state.env[node.id] = content
+        # one of several containers, which may have other names as well
+        shared = [name for name, held in frame.state.env.items() if held is container]
+        frame.state.env.update(dict.fromkeys((node.id, *shared), content))
 
 
 def method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Attribute) -> Value:

@@ -41,6 +41,7 @@ def test_agreement(name: str) -> None:
 
 @pytest.mark.slow
 def test_random_programs() -> None:
-    # with the seed 1 there is a list under two names whose item is exchanged: a claim that is known to be wrong
+    # among those of seed 1 is an error that is known to be missed: in the second round of a loop, what a comprehension
+    # makes of a list whose first item was exchanged in the first
     done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "2")
     assert done.returncode == 0, done.stdout + done.stderr
