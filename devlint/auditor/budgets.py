@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from devlint.config.budgets import FORBIDDEN, Budgets
 from devlint.config.messages import leads_out
 from devlint.finding import Severity
-from devlint.report.audit.table import Cost, cost_of, direction
+from devlint.report.audit.table import STEPPING, Cost, cost_of, direction
 from devlint.report.wording import number, plural, size
 
 if TYPE_CHECKING:
-    from devlint.record import Event, Frame, Mismatch, Process, Record
+    from devlint.record import Event, Frame, Mismatch, Phase, Process, Record
 
 _MOST_LINES = 8
 """So many lines of code explain a budget that was broken."""
@@ -39,7 +39,6 @@ _COUNTED: dict[str, tuple[str, Callable[[Event], bool]]] = {
 }
 """What is counted, by the names of budgets for a whole run: in words, and which events."""
 _PER_STEP = "_per_step"
-_STEPS = {"train": "a training step", "eval": "an evaluation step", "inference": "a forward pass"}
 
 
 def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> list[Breach]:
@@ -62,8 +61,8 @@ def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> li
 def _over(record: Record, processes: list[Process], name: str, limit: float) -> Iterator[Breach]:
     what, counts = _COUNTED[name.removesuffix(_PER_STEP)]
     in_bytes, per_step = "_bytes" in name, name.endswith(_PER_STEP)
-    phases = [(process, _stepping(process) if per_step else "") for process in processes]
-    sums = [_Sum(process, phase, counts, in_bytes) for process, phase in phases if phase is not None]
+    phases = [(process, _stepping(process) if per_step else None) for process in processes]
+    sums = [_Sum(process, phase, counts, in_bytes) for process, phase in phases if phase or not per_step]
     if not sums:
         yield Breach(name, "there was no training or evaluation step; a budget without `per_step` counts all there was")
         return
@@ -72,7 +71,7 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
         return
     show = size if in_bytes else number
     rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
-    where = f" in {_STEPS[worst.phase]}{rank}" if per_step else rank.replace(" of", " in")
+    where = f" in {STEPPING[worst.phase]}{rank}" if worst.phase else rank.replace(" of", " in")
     if worst.amount == 1:
         what = what.replace("copies", "copy").replace("waits", "wait")
     text = f"{show(worst.amount)} {what}{where}"
@@ -80,21 +79,21 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
     yield Breach(name, f"{text}, {allowed} allowed", tuple(_lines(record, worst)))
 
 
-def _stepping(process: Process) -> str | None:
+def _stepping(process: Process) -> Phase | None:
     """The phase whose steps are counted."""
-    return next((phase for phase in _STEPS if process.steps.of(phase)), None)
+    return next((phase for phase in STEPPING if process.steps.of(phase)), None)
 
 
 class _Sum:
     """What a process did of one kind: in all, and in each place of the code."""
 
-    def __init__(self, process: Process, phase: str, counts: Callable[[Event], bool], in_bytes: bool) -> None:
+    def __init__(self, process: Process, phase: Phase | None, counts: Callable[[Event], bool], in_bytes: bool) -> None:
         self.process = process
         self.phase = phase
         self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
-        steps = process.steps.of(phase)
+        steps = process.steps.of(phase) if phase else 0
         for event in process.events:
-            if counts(event) and phase in ("", event.phase):
+            if counts(event) and phase in (None, event.phase):
                 here = cost_of(event, steps) if phase else Cost(event.calls, event.bytes)
                 place = (event.frame, event.via)
                 self.places[place] = self.places.get(place, Cost()).plus(here)

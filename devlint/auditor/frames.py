@@ -21,8 +21,8 @@ NOWHERE = 0
 
 _TYPED = ("<stdin>", "<python-input", "<ipython-input", "<console>", "<input>", "<doctest ", "<command-")
 """How the file of what a user typed is called; other names like these are generated code (``<string>``) or frozen."""
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!.*[/\\](?:site|dist)-packages[/\\])([^/\\.]*)")
-_TORCHES = {"torch", "torchgen", "functorch"}
+INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!.*[/\\](?:site|dist)-packages[/\\])([^/\\.]*)")
+TORCHES = frozenset({"torch", "torchgen", "functorch"})
 OPERATIONS = re.compile(r"[/\\]torch[/\\](?:optim|distributions|nn(?![/\\](?:modules[/\\]module|parameter)\.py))[/\\]")
 """Where torch's own Python computes, and by which way a copy or a wait came about is worth knowing: a layer, an
 optimizer, the checks of a distribution.  All else of torch hands over what the caller asked for."""
@@ -146,9 +146,9 @@ class Frames:
     def _kind(self, path: str) -> int:
         """Of the directories that the file is in, the innermost one counts."""
         found = max((len(directory), kind) for directory, kind in self._directories if path.startswith(directory))
-        installed = _INSTALLED.search(path)
+        installed = INSTALLED.search(path)
         if installed is not None and installed.start(1) >= found[0]:
-            return _of_torch(path) if installed[1] in _TORCHES else _LIBRARY
+            return _of_torch(path) if installed[1] in TORCHES else _LIBRARY
         if found[1] == _PROJECT and _COMPILED.search(path):
             return _INTERNAL
         if found[1] == _PROJECT and path.startswith(_torch()):

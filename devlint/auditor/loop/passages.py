@@ -57,7 +57,7 @@ class Passages:
             return
         self._calls.append(place)
         if len(self._calls) >= _MOST:
-            self._give_back(interval)
+            self._give_up(interval)
 
     def _begin(self, place: int, interval: Interval) -> None:
         """A call runs again: the first pass is over."""
@@ -82,8 +82,7 @@ class Passages:
     def take(self, interval: Interval) -> Pending:
         """What is pending in the ledger, without what belonged to a passage, which is over."""
         if self._loop == NOWHERE:
-            if self._parts:
-                self._give_back(interval)
+            self._give_up(interval)
             return self._ledger.take()
         last, after = self._end(self._ledger.take())
         self._settle(last)
@@ -96,11 +95,9 @@ class Passages:
         if self._loop != NOWHERE:
             last, after = self._end(pending)
             return interval, after, [Share(last, "inference", True)]
-        if not self._parts:
-            return interval, pending, []
-        other, interval = Passages(self._ledger, self._trained), replace(interval)
-        other._parts = self._parts
-        other._give_back(interval)
+        if self._parts:
+            interval = replace(interval)
+            _give_back(self._parts, interval)
         return interval, pending, []
 
     def by_function(self) -> dict[str, int]:
@@ -123,12 +120,18 @@ class Passages:
     def _known(self, what: What) -> bool:
         return self._ledger.known(what, "inference")
 
-    def _give_back(self, interval: Interval) -> None:
-        """It was no loop: what it did is of the interval in which it was, in the middle of it."""
-        first, *others = self._parts
-        interval.close(first)
-        for part in others:
-            interval.cut(part)
-        if interval.stage == "tail":
-            interval.stage = "own"
-        self._calls, self._parts = [], []
+    def _give_up(self, interval: Interval) -> None:
+        """The passage is no loop, if there is one."""
+        if self._parts:
+            _give_back(self._parts, interval)
+            self._calls, self._parts = [], []
+
+
+def _give_back(parts: list[Pending], interval: Interval) -> None:
+    """What was no loop did is of the interval in which it was, in the middle of it."""
+    first, *others = parts
+    interval.close(first)
+    for part in others:
+        interval.cut(part)
+    if interval.stage == "tail":
+        interval.stage = "own"

@@ -13,13 +13,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
-from devlint.auditor.frames import OPERATIONS
+from devlint.auditor.frames import INSTALLED, OPERATIONS, TORCHES
 from devlint.record import Frame
 
 _PLACE = re.compile(r"(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)")
-_INSTALLED = re.compile(r"(?:^|[/\\])(?:site|dist)-packages[/\\](?P<package>[^/\\]+)")
 _STANDARD = re.compile(r"(?:^|[/\\])lib[/\\]python3[\d.]*[/\\]|^<")
-_TORCH = frozenset({"torch", "torchgen", "functorch"})
 
 Kind = Literal["project", "library", "torch", "plumbing"]
 
@@ -59,10 +57,11 @@ def _frames(parts: Iterable[str], directory: str) -> Iterator[tuple[Frame, Kind]
 @lru_cache(maxsize=4096)
 def _kind(file: str) -> Kind:
     """Whose a file is; the profiler leaves out the directory from which it was imported."""
-    installed = _INSTALLED.search(file)
-    first = installed["package"] if installed else re.split(r"[/\\]", file)[0]
-    if first in _TORCH:
-        return "torch" if OPERATIONS.search(f"/{file}") else "plumbing"
+    rooted = f"/{file}"
+    installed = INSTALLED.search(rooted)
+    first = installed[1] if installed else re.split(r"[/\\]", file)[0]
+    if first in TORCHES:
+        return "torch" if OPERATIONS.search(rooted) else "plumbing"
     if installed:
         return "library"
     if _STANDARD.search(file) or first.removesuffix(".py") in sys.stdlib_module_names:

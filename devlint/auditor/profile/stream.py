@@ -36,11 +36,12 @@ def is_trace(path: str) -> bool:
     if not os.path.isfile(path):
         return False
     try:
-        with _opened(path) as file:
+        with open(path, "rb") as file:
             head = file.read(_CHUNK)
-    except (OSError, EOFError, zlib.error):
-        return _is_compressed(path)
-    return not _RECORD.match(head) and (_TRACE.search(head) is not None or _is_compressed(path))
+    except OSError:
+        return False
+    # no record of devlint is compressed
+    return head.startswith(_GZIP) or (not _RECORD.match(head) and _TRACE.search(head) is not None)
 
 
 class Trace:
@@ -59,7 +60,7 @@ class Trace:
         found: list[dict[str, Any]] = []
         head, tail, depth = b"", b"", 0
         try:
-            with open(self._path, "rb") as raw, _opened(self._path, raw) as file:
+            with open(self._path, "rb") as raw, _decompressed(raw) as file:
                 parser: Any = None
                 while chunk := file.read(_CHUNK):
                     if parser is None:
@@ -98,17 +99,10 @@ class _Sink:
         """Nothing is left to do."""
 
 
-def _opened(path: str, raw: IO[bytes] | None = None) -> IO[bytes]:
-    file = raw or open(path, "rb")  # noqa: SIM115 -- closed by whoever uses it
-    return gzip.GzipFile(fileobj=file) if _is_compressed(path) else file  # type: ignore[return-value]  # binary as well
-
-
-def _is_compressed(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(2) == _GZIP
-    except OSError:
-        return False
+def _decompressed(raw: IO[bytes]) -> IO[bytes]:
+    compressed = raw.read(len(_GZIP)) == _GZIP
+    raw.seek(0)
+    return gzip.GzipFile(fileobj=raw) if compressed else raw  # type: ignore[return-value]  # binary as well
 
 
 _FACTS = ("deviceProperties", "distributedInfo", "traceName", "baseTimeNanoseconds", "cuda_driver_version")

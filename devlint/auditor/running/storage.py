@@ -84,9 +84,11 @@ def read(path: str, shown: Callable[[int, int], None] = lambda done, total: None
     """
     import msgspec
 
-    from devlint.auditor.profile import reading, stream
+    from devlint.auditor.profile import stream
 
     if stream.is_trace(path):
+        from devlint.auditor.profile import reading
+
         try:
             return reading.read(path, shown)
         except stream.TraceError as error:

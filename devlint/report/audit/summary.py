@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from devlint.record import Phase, Process, Record
+from devlint.record import Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.processes import trainers
-from devlint.report.audit.table import Group, Row, Table, summed, table
+from devlint.report.audit.table import STEPPING, Group, Row, Table, summed, table
 from devlint.report.wording import between, duration, listed, number, share, size
 
 _WHERE = {"H2D": "to the device", "D2H": "from the device", "D2D": "between devices"}
-_STEPS: dict[Phase, str] = {"train": "training step", "eval": "evaluation step", "inference": "forward pass"}
 _LONGEST = 60
 """A longer line of code is left to the table."""
 
@@ -19,13 +18,13 @@ _LONGEST = 60
 def in_short(record: Record, code: Code) -> str:
     """The sentence; empty where no loop was seen."""
     processes = trainers(record)
-    phase = next((phase for phase in _STEPS if any(each.steps.of(phase) for each in processes)), None)
+    phase = next((phase for phase in STEPPING if any(each.steps.of(phase) for each in processes)), None)
     if phase is None:
         return ""
     found = table(processes, phase)
     first, *more = list(_figures(found)) or [""]
     told = listed([first, *(text.replace("the device", "it") for text in more)])
-    each_step = f"each {_STEPS[phase]}"
+    each_step = f"each {STEPPING[phase].partition(' ')[2]}"
     if not first:
         return f"{each_step} keeps to the device: no copies, and no waits for it"
     return f"{each_step}: {told}{_cost(processes, found)}{_dearest(found, code)}"

@@ -18,6 +18,8 @@ what a PCIe 4.0 slot gives.  No such time is ever shown."""
 
 _PHASES: tuple[Phase, ...] = ("train", "eval", "inference", "setup", "between", "teardown")
 """In the order in which they are shown."""
+STEPPING: dict[Phase, str] = {"train": "a training step", "eval": "an evaluation step", "inference": "a forward pass"}
+"""The phases that have steps, the one that counts most first, and what a step of each is called."""
 STAGED = "staged"
 """A copy that was to be asynchronous, out of pageable memory: the driver first copies that to a buffer of its own, for
 which the host waits (CUDA Runtime API, "API synchronization behavior")."""

@@ -115,7 +115,7 @@ def compare(before: Record, after: Record) -> Comparison:
 
 def _has(record: Record, phase: Phase) -> bool:
     steps = [process.steps for process in trainers(record)]
-    return phase == "setup" or any(each.train if phase == "train" else each.eval for each in steps)
+    return phase == "setup" or any(each.of(phase) for each in steps)
 
 
 Costs = dict[str, Cost]
