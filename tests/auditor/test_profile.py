@@ -196,6 +196,13 @@ def test_whose_line_it_is(part: str, project: bool) -> None:
     assert (blamed([part], "/here")[0] is not None) == project
 
 
+def test_a_cell_of_a_notebook_is_called_one() -> None:
+    """The file that its kernel names is gone with the machine."""
+    frame, _ = blamed(["/var/ipykernel_2566/1623915622.py(18): <module>"], "/here")
+    assert frame is not None
+    assert (frame.file, frame.line) == ("<ipython-input>", 18)
+
+
 def test_without_stacks_the_operator_stands_for_the_line(tmp_path: Path) -> None:
     trace = Written()
     trace.span("user_annotation", "## loading ##", 0, 500)

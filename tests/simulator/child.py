@@ -41,17 +41,21 @@ def names(stem: str, folder: str = CASES) -> list[str]:
 def outcomes(devices: int, folder: str = CASES) -> dict[str, str | None]:
     """The traceback of each case that needs so many devices, by `file.case`; `None` for those that passed."""
     chosen = [stem for stem, needed in files(folder).items() if needed == devices]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.simulator.child", str(devices), folder, *chosen],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
+    done = ran("tests.simulator.child", str(devices), folder, *chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def ran(*arguments: str, seconds: int = 180) -> subprocess.CompletedProcess[str]:
+    """A module of the repository, which has run in a process of its own, in so many seconds at the most."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
 
 
 def main(devices: int, folder: str, stems: list[str]) -> None:

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.simulator.child import ROOT
+from tests.simulator.child import ran
 
 WITHOUT_KERNEL = {f"torch.ops.aten._{kind}_attention_forward" for kind in ("flash", "efficient")}
 """What the host cannot compute."""
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a module of the repository printed."""
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 def compared(*arguments: str) -> tuple[dict[str, list[int]], set[str]]:
     """How many pairs of a function and a dtype agree, of how many, by who takes them; and whose do not."""
-    done = run("tests.simulator.dtypes", *arguments)
+    done = ran("tests.simulator.dtypes", *arguments, seconds=300)
     assert done.returncode == 0, done.stdout + done.stderr
     *lines, last = done.stdout.splitlines()
     return json.loads(last), {line.split()[0] for line in lines}
@@ -50,5 +35,5 @@ def test_all_functions_agree_with_cuda() -> None:
 
 @pytest.mark.slow
 def test_the_table_is_what_this_torch_says() -> None:
-    done = run("tools.make_dtype_table", "--check")
+    done = ran("tools.make_dtype_table", "--check", seconds=300)
     assert done.returncode == 0, done.stderr

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.simulator.child import ROOT
+from tests.simulator.child import ran
 
 
 @pytest.mark.slow
 def test_operations_equal_the_host_and_refuse_its_tensors() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.simulator.sweep", "--part", "6"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
+    done = ran("tests.simulator.sweep", "--part", "6")
     assert done.returncode == 0, done.stdout + done.stderr
     counts = json.loads(done.stdout.splitlines()[-1])
     # Of some 620 operations, every sixth with up to two samples; half of them take two tensors or more.

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.simulator.child import ROOT
+from tests.simulator.child import ran
 
 
 def provoked(part: int) -> dict[str, Any]:
     """What a part of torch's operations said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.simulator.texts", "--part", str(part)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    done = ran("tests.simulator.texts", "--part", str(part), seconds=600)
     assert done.returncode == 0, done.stdout + done.stderr
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

@@ -17,6 +17,8 @@ from devlint.auditor.frames import INSTALLED, OPERATIONS, TORCHES
 from devlint.record import Frame
 
 _PLACE = re.compile(r"(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)")
+_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
+"""What a kernel calls a cell of a notebook: a file that is nowhere."""
 _STANDARD = re.compile(r"(?:^|[/\\])lib[/\\]python3[\d.]*[/\\]|^<")
 
 Kind = Literal["project", "library", "torch", "plumbing"]
@@ -50,8 +52,12 @@ def _frames(parts: Iterable[str], directory: str) -> Iterator[tuple[Frame, Kind]
         if found is None:
             continue  # a builtin, or a module: `nn.Module: Linear_0`
         kind = _kind(found["file"])
-        file = found["file"] if kind != "project" else os.path.join(directory, found["file"])
+        file = found["file"] if kind != "project" else _called(found["file"], directory)
         yield Frame(file=file, line=int(found["line"]), function=found["function"]), kind
+
+
+def _called(file: str, directory: str) -> str:
+    return "<ipython-input>" if _CELL.search(file) else os.path.join(directory, file)
 
 
 @lru_cache(maxsize=4096)

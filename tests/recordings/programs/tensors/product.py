@@ -5,5 +5,5 @@ import sys
 import torch
 
 for _ in range(int(sys.argv[1])):
-    x = torch.randn(1000, 1000).cuda()  # recorded: /tmp/ipykernel_2566/1623915622.py:18
+    x = torch.randn(1000, 1000).cuda()  # recorded: <ipython-input>:18
     y = x @ x
