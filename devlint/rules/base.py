@@ -40,6 +40,7 @@ class Report:
     Of a ``design`` one finding tells, for all files of a run; its reports are hints but for those who select the rule.
     ``covers`` are the codes of rules that have nothing to add about the same call. ``implied`` says, as that of the
     rule does of all its reports, that it rests on the CPU being the default device, which another file may change.
+    ``assumed`` says that it rests on what no text shows: where a caller keeps an argument, or somebody puts a module.
     """
 
     message: str
@@ -54,6 +55,7 @@ class Report:
     design: str = ""
     covers: tuple[str, ...] = ()
     implied: bool = False
+    assumed: bool = False
 
 
 Reports: TypeAlias = Iterable[Report]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.flow.catalog.accelerator_api import EXPORTS
 from devlint.rules.base import Report, Rule
+from devlint.rules.basis import is_inferred
 from devlint.rules.code.blocks import around, in_format, statement_around
 from devlint.rules.code.device_choice import names_devices
 from devlint.rules.code.edits import loses_comments
@@ -46,7 +47,7 @@ def verdicts(
                 node = report.node or site.node
                 if home is not None and home(node) is not source:
                     continue
-                finding = _finding(source, judge, report, node, site.scope.owner, home)
+                finding = _finding(source, judge, report, node, site, home)
                 key = (finding.code, finding.span)
                 # the same place can be reached on several paths: keep the gravest verdict
                 if key not in found or finding.severity > found[key][0].severity:
@@ -55,16 +56,16 @@ def verdicts(
 
 
 def _finding(
-    source: Source, rule: Rule, report: Report, node: ast.AST, owner: str, home: Callable[[ast.AST], Source] | None
+    source: Source, rule: Rule, report: Report, node: ast.AST, site: Site, home: Callable[[ast.AST], Source] | None
 ) -> Finding:
     homes = [(step, source if home is None else home(step.node)) for step in report.steps]
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
-    told = (node, *(step.node for step, file in homes if file is source))
+    inferred = is_inferred(source, report, node, homes, site)
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=severity,
+        severity=min(severity, Severity.INFO) if inferred else severity,
         message=report.message,
         filename=source.filename,
         span=source.span(node),
@@ -72,10 +73,13 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=report.asked or _is_for_few(source, rule, severity, node) or _is_shown(source, rule, told),
+        asked=report.asked
+        or _is_for_few(source, rule, severity, node)
+        or _is_shown(source, rule, node)
+        or (inferred and _has_no_hints(source)),
         cause=report.cause,
         design=report.design,
-        shared=_shared(source, report, node, owner),
+        shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
     )
@@ -91,7 +95,7 @@ def _shared(source: Source, report: Report, node: ast.AST, owner: str) -> str:
 def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -> bool:
     """Whether most who have not asked for a finding would shrug at it, for the kind of code that it is in."""
     name = source.filename
-    if severity is Severity.INFO and (not rule.hints or is_of_tests(name, source.text) or is_notebook(name)):
+    if severity is Severity.INFO and (not rule.hints or _has_no_hints(source)):
         return True
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
     # a copy of other people's code is for them to mend, and what tries a module out is run by hand
@@ -99,15 +103,20 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     return severity < Severity.ERROR and few
 
 
-def _is_shown(source: Source, rule: Rule, told: Sequence[ast.AST]) -> bool:
+def _has_no_hints(source: Source) -> bool:
+    """Whether hints about a file are only for those who ask: nobody mends tests and notebooks for small things."""
+    return is_of_tests(source.filename, source.text) or is_notebook(source.filename)
+
+
+def _is_shown(source: Source, rule: Rule, node: ast.AST) -> bool:
     """Whether a notebook keeps the error that is told of, since it is there to show it."""
     if not rule.raising or not is_notebook(source.filename):
         return False
     from devlint.source.notebook.script import raised
 
     lines = raised(source.text)
-    spans = [source.span(_simple_statement(source, node)) for node in told]
-    return any(line.strip() in lines for span in spans for line in source.lines[span.row - 1 : span.end_row])
+    span = source.span(_simple_statement(source, node))
+    return any(line.strip() in lines for line in source.lines[span.row - 1 : span.end_row])
 
 
 def _simple_statement(source: Source, node: ast.AST) -> ast.AST:

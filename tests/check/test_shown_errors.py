@@ -46,20 +46,6 @@ class TestShownErrors:
         assert places(IMPORTS, X, Y, self.raised(MISMATCH, self.PARTED, "print(1)")) == [("DVL101", 4, 2, 5)]
         assert places(IMPORTS, X, Y, self.raised(MISMATCH, "out of memory", "z = x + y")) == [("DVL101", 4, 2, 5)]
 
-    def test_where_what_strays_comes_from(self) -> None:
-        net = """class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.mask = torch.ones(4, 4)
-        self.layer = nn.Linear(4, 4)
-    def forward(self, x):
-        return self.layer(x).masked_fill(
-            self.mask.bool(), 0.0)"""
-        use = "net = Net().cuda()\nnet(torch.ones(4, 4).cuda())"
-        line = "return self.layer(x).masked_fill("
-        assert [place[0] for place in places(IMPORTS, net, use)] == ["DVL104"]
-        assert places(IMPORTS, net, self.raised(use, self.PARTED, line)) == []
-
     def test_the_outputs_stay_what_they_are(self) -> None:
         data = notebook(IMPORTS, "x = torch.ones(3).cuda()", self.raised("x + torch.ones(3)", self.PARTED, "x"))
         opened = Script.read(read(data))

@@ -119,7 +119,8 @@ def setup(build, rank=None):
     print(model.layers)
     return model, model.compiled()
 """
-    (found,) = [one for one in summarized(check_source(text)) if one.code == "DVL502"]
+    config = Config(rule_layers=(RuleLayer(("DVL502",)),))
+    (found,) = summarized(check_source(text, config=config))
     assert found.span.row == 8
     assert [place.span.row for place in found.related] == [7, 9]
 

@@ -646,25 +646,6 @@ def test_what_is_decided_by_a_comparison_needs_more_than_a_move() -> None:
     ]
 
 
-BATCHES = """
-import torch
-
-def total({name}, key):
-    limits = torch.ones(3)
-    for batch in {name}:
-        rows = torch.stack([batch[key], batch[key]])
-        same = torch.zeros(3, device=rows.device)
-        print((rows / limits + same).clamp(0, 1))
-"""
-
-
-def test_the_batches_of_a_loader_of_the_callers_are_on_the_cpu() -> None:
-    """Seen in schnetpack."""
-    for name, told in (("loader", []), ("train_dataloader", []), ("parts", ["DVL103"])):
-        found = check_source(BATCHES.format(name=name), config=Config(rule_layers=(RuleLayer(("DVL103",)),)))
-        assert [each.code for each in found if str(each.severity) == "warning"] == told
-
-
 OLD_LOSS = """
 import matplotlib.pyplot as plt
 import torch

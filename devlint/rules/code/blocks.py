@@ -26,6 +26,8 @@ class _Landmarks:
 
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
+        self.outermost: dict[int, ast.AST] = {}
+        self.methods: set[ast.AST] = set()
         self.statements: dict[ast.AST, ast.stmt] = {}
         self.blocks: dict[ast.AST, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
@@ -33,7 +35,11 @@ class _Landmarks:
         for node in left:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 last = node.end_lineno or node.lineno
-                self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
+                rows = dict.fromkeys(range(node.lineno, last + 1), node)
+                self.functions.update(rows)
+                self.outermost = rows | self.outermost
+            if isinstance(node, ast.ClassDef):
+                self.methods.update(node.body)
             for name in ("body", "orelse", "finalbody"):
                 block: list[ast.stmt] = getattr(node, name, [])
                 self.blocks.update(dict.fromkeys(block, block))
@@ -44,12 +50,22 @@ class _Landmarks:
             left += getattr(node, "cases", ())
 
 
-_landmarks = functools.lru_cache(maxsize=2)(_Landmarks)
+_landmarks = functools.lru_cache(maxsize=4)(_Landmarks)
 
 
 def function_at(source: Source, node: ast.AST) -> ast.AST | None:
     """The innermost function around ``node``, ``None`` at the top level."""
     return _landmarks(source.tree).functions.get(int(getattr(node, "lineno", 0)))
+
+
+def outermost_function(source: Source, node: ast.AST) -> ast.AST | None:
+    """The function or method around ``node`` that is inside of no other one, ``None`` at the top level."""
+    return _landmarks(source.tree).outermost.get(int(getattr(node, "lineno", 0)))
+
+
+def is_method(source: Source, function: ast.AST | None) -> bool:
+    """Whether a function is one of a class."""
+    return function in _landmarks(source.tree).methods
 
 
 def around(source: Source, node: ast.AST) -> ast.AST:

@@ -134,7 +134,7 @@ class DdpSetup(Rule):
         yield Report(
             f"`{site.text}` {verb} a `{name}`, which has no `{attribute}`: this raises an `AttributeError`",
             label="only the module inside can have it",
-            severity=Severity.WARNING if site.perhaps else None,
+            severity=Severity.INFO if site.perhaps else None,
             steps=(site.made,),
             help=f"read it from the module inside{'' if site.known else ', if that has it'}: "
             f"`{inside or site.text + '.module'}.{attribute}`",

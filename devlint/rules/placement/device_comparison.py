@@ -32,7 +32,8 @@ class DeviceComparisonAlwaysFalse(Rule):
     ## What it does
     Reports comparisons of a `torch.device` with a string, as in `x.device == "cuda"` or `x.device in ("cuda", "cpu")`;
     in a chain, `x.device == y.device == "cuda"`; by `is`; of a tensor's device with `torch.device("cuda")`, which lacks
-    the index that the device of every tensor on an accelerator has; and `"cuda" in x.device`, which raises.
+    the index that the device of every tensor on an accelerator has: as a hint, since what hangs on it may do no harm.
+    That `"cuda" in x.device` raises is an error.
 
     ## Why it matters
     The comparison has one outcome, wherever the tensor is: a branch is never taken, or always.
@@ -67,7 +68,7 @@ class DeviceComparisonAlwaysFalse(Rule):
     """
 
     code = "DVL110"
-    severity = Severity.ERROR
+    severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
 
     def judge(self, site: DeviceTest) -> Reports:
@@ -80,12 +81,10 @@ class DeviceComparisonAlwaysFalse(Rule):
         else:
             reason = _REASONS[site.problem].format(subject=subject, other=other)
             message = f"{quoted} is always {_OUTCOMES[site.operator]}: {reason}"
-        # a move that is guarded by an inequality which always holds does nothing where it has nothing to do
-        mild = site.problem == "index" and site.operator == "!="
         yield Report(
             message,
             label="raises" if site.problem == "membership" else f"always {_OUTCOMES[site.operator]}",
-            severity=Severity.WARNING if mild else None,
+            severity=Severity.ERROR if site.problem == "membership" else None,
             help="compare the type, `.type`, or two devices with their indices",
             fix=self._fix(site),
             asked=_is_idle(self.source, site),

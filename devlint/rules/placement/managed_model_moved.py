@@ -22,14 +22,13 @@ from devlint.source.syntax import walk
 class _Manager:
     """What a message says of who places something, and how grave it is to move that.
 
-    It may be less so for what is no module, but a ``part``, or where the code goes to a device that it has ``chosen``.
+    It may be less so where the code goes to a device that it has ``chosen``.
     """
 
     places: str
     consequence: str
     help: str
     severity: Severity | None = None
-    part: Severity | None = None
     chosen: Severity | None = None
 
 
@@ -47,7 +46,7 @@ _MANAGERS = {
         Severity.ERROR,
     ),
     "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
-    "prepared": _Manager("is placed by accelerate", _IN_VAIN, _LEAVE_OUT, part=Severity.INFO),
+    "prepared": _Manager("is placed by accelerate", _IN_VAIN, _LEAVE_OUT, Severity.INFO),
     "offloaded": _Manager("is put on the device model by model", "the move puts all of it there at once", _TO_THE_CPU),
     "sequentially offloaded": _Manager(
         "is put on the device layer by layer", "it refuses to be moved there at once", _TO_THE_CPU, Severity.ERROR
@@ -74,7 +73,7 @@ class ManagedModelMoved(Rule):
 
     ## What it does
     Reports `.to(device)` and `.cuda()` on a model that was loaded with `device_map="auto"` (or another that spreads
-    it) or in 8 bits; on what `accelerator.prepare` returned, as a hint for batches; in the steps and other hooks of a
+    it) or in 8 bits; on what `accelerator.prepare` returned, as a hint; in the steps and other hooks of a
     `LightningModule`; on a pipeline of diffusers before or after `enable_model_cpu_offload()` and
     `enable_sequential_cpu_offload()`; and on what a [row](models.md) says that something else places.
 
@@ -132,7 +131,7 @@ class ManagedModelMoved(Rule):
         """A report for each such move."""
         manager = _MANAGERS.get(site.manager) or _Manager(f"is placed by {site.manager}", _IN_VAIN, _LEAVE_OUT)
         chosen = site.target.kind is not Kind.ACCELERATOR
-        severity = (site.part and manager.part) or (chosen and manager.chosen) or manager.severity
+        severity = (chosen and manager.chosen) or manager.severity
         yield Report(
             f"{shown(site.value.text)} {manager.places}; {manager.consequence}",
             label="moved by hand",

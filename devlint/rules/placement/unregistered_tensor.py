@@ -104,6 +104,7 @@ class UnregisteredTensorAttribute(Rule):
     """
 
     code = "DVL104"
+    severity = Severity.INFO
     raising = True
     accelerated = True
     fixes = (Applicability.UNSAFE,)
@@ -152,7 +153,7 @@ class UnregisteredTensorAttribute(Rule):
             node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
             # a copy that is made again and again costs little as a rule, and raises nowhere
-            severity=None if sure and (not moved or site.measured is not None) and not asked else Severity.INFO,
+            severity=Severity.WARNING if sure and (not moved or site.measured is not None) and not asked else None,
             steps=site.uses if against is None else (*site.uses, against),
             help=_MADE_REAL if made else instead or self._taken(site) or self._helped(site) + _beware(site, moved),
             fix=None if perhaps or against or instead else self._fix(site),

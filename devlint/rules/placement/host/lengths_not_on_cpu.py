@@ -76,4 +76,5 @@ class LengthsNotOnCpu(Rule):
             steps=operand.story,
             help="copy the lengths to the host: `.cpu()`",
             fix=fix_of("Copy the lengths to the host", edits, safe=proven),
+            assumed=found.assumed,
         )

@@ -119,6 +119,7 @@ class NumpyOnAccelerator(Rule):
             or all(self._is_told_the_host(operand) for operand, _ in away)
             or (self._is_on_the_host(site) and not any(_is_moved(operand) for operand, _ in away)),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
+            assumed=first.assumed,
         )
 
     def _is_told_the_host(self, operand: Operand) -> bool:

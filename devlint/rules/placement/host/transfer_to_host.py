@@ -24,10 +24,14 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 @immutable(frozen=True, slots=True)
 class Absence:
-    """A tensor that is not on the CPU: how sure that is, and how a message says so."""
+    """A tensor that is not on the CPU: how sure that is, and how a message says so.
+
+    ``assumed`` is whether that rests on where a caller keeps it, or its module is, or on what it is near to.
+    """
 
     severity: Severity
     place: str
+    assumed: bool = True
 
 
 def absence(site: HostRead, operand: Operand) -> Absence | None:
@@ -45,7 +49,7 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
         proven = operand.certain or site.kind == "lengths" or site.reader == NUMPY
         severity = Severity.ERROR if verb == "is" and proven else Severity.WARNING
         # of what is derived, what made it fails, or was dropped: of that another rule tells
-        return None if operand.derived else Absence(severity, f"{verb} on {_shown(device)}")
+        return None if operand.derived else Absence(severity, f"{verb} on {_shown(device)}", assumed=False)
     if Role.INPUT not in roles:
         return Absence(Severity.WARNING, f"{verb} wherever the module is")
     return _given(site, operand)

@@ -125,6 +125,7 @@ class DeviceMismatch(Rule):
                 asked=meeting.partly or (mere(other.device) and is_for_export(self.source.filename)),
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
                 implied=stray.device.kind is Kind.CPU and stray.device.implied,
+                assumed=mere(other.device),
             )
 
 
@@ -141,7 +142,14 @@ def _brought(meeting: Meeting, site: Operation, samples: bool) -> Report:
     )
     asked = samples and other.device.role is Role.INPUT
     return Report(
-        f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told, asked=asked, implied=True
+        f"{message}; {_consequence(other)}",
+        label,
+        meeting.severity,
+        meeting.steps,
+        told,
+        asked=asked,
+        implied=True,
+        assumed=mere(other.device),
     )
 
 

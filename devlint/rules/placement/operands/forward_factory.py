@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-from functools import lru_cache
 
 from devlint.device import Kind, Role
 from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN, is_legacy
@@ -76,16 +74,16 @@ class ForwardFactoryWithoutDevice(Rule):
 
     ## What it does
     Reports a factory call without `device=` (`torch.zeros`, `torch.arange`, a module built on the fly) whose result
-    meets an argument of the function, or a parameter or submodule of the module, that nobody here placed. It is a
-    warning in the methods of a module and in functions that place other tensors. In plain functions, and where less is
-    certain, it is a hint, for those who select this rule by its code: seldom does such code say who calls it with what.
-    So it is in tests, in methods beside the `forward` of modules that have neither parameters nor buffers, of a batch
-    of what is a loader by its name, and where what comes of the meeting goes to a device at once, and not to where the
+    meets an argument of the function, or a parameter or submodule of the module, that nobody here placed. It is a hint
+    in the methods of a module and in functions that place other tensors: where the argument is, its caller knows. In
+    plain functions, and where less is certain, it is for those who select this rule by its code: seldom does such code
+    say who calls it with what. So it is in tests, in methods beside the `forward` of modules that have neither
+    parameters nor buffers, and where what comes of the meeting goes to a device at once, and not to where the
     argument is, `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
     So it is where the result takes the place of a cache that was not where the argument is,
     `if self.mask.device != x.device: self.mask = torch.zeros(n)`.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
-    two was created so is a hint, too.
+    two was created so is for those who select the rule, too.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
@@ -109,7 +107,7 @@ class ForwardFactoryWithoutDevice(Rule):
 
     ## When it stays silent
     - It is anything but the `forward` of a module, and only the caller knows where the argument is, perhaps on the CPU:
-      who selects the rule is told, with a warning where other tensors are placed by device there.
+      who selects the rule is told.
     - The file has the training loop, and never names a device, or so it is with the whole project: it is for the CPU,
       and who selects the rule is told.
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
@@ -142,8 +140,8 @@ class ForwardFactoryWithoutDevice(Rule):
     """
 
     code = "DVL103"
+    severity = Severity.INFO
     raising = True
-    hints = False
     accelerated = True
     implied = True
     fixes = (Applicability.UNSAFE,)
@@ -174,23 +172,24 @@ class ForwardFactoryWithoutDevice(Rule):
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
             mild = tested or not (placing or meeting.other.device.role is not Role.INPUT)
-            mild = mild or self._is_of_a_loader(site.node, meeting.other)
+            mild = mild or meeting.severity is Severity.INFO or self._moves_on(site.node, meeting.other)
             yield Report(
                 f"{made} {_party(meeting.other)}; {raises}",
                 node=meeting.creation,
                 label="created on the default device, the CPU",
-                severity=Severity.INFO if mild or self._moves_on(site.node, meeting.other) else meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
                 help=_advice(meeting, target, in_list=listed),
                 fix=self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it with what
-                asked=(not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
+                asked=mild
+                or (not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
                 or (mere(meeting.other.device) and is_for_export(self.source.filename))
                 or (site.scope.stateless and _may_be_made_here(meeting.other))
                 or self._stands_in(meeting.creation)
                 or self._measures(meeting.creation)
                 or meeting.stray.factory in UNWRITTEN,
+                assumed=mere(meeting.other.device),
             )
 
     def _is_replaced_first(self, made: ast.AST, met: ast.AST) -> bool:
@@ -243,11 +242,6 @@ class ForwardFactoryWithoutDevice(Rule):
         inside = walk(function) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
         results = [part.value for part in inside if isinstance(part, ast.Return)]
         return bool(results) and all(value is not None and _is_size(value) for value in results)
-
-    def _is_of_a_loader(self, node: ast.AST, other: Operand) -> bool:
-        """Whether a tensor is where a batch of a loop is, which a loader of the caller's leaves on the CPU."""
-        name = re.match(r"\w+", other.device.text)
-        return name is not None and name[0] in _batches(around(self.source, node))
 
     def _moves_on(self, node: ast.AST, other: Operand) -> bool:
         """Whether the result goes to a device at once, as of what is on the CPU, and not to where ``other`` is."""
@@ -314,14 +308,6 @@ def _is_appended_to(function: ast.AST, name: str) -> bool:
     """Whether a function appends to what has a name, which a tensor does not let anybody."""
     calls = (node for node in walk(function) if isinstance(node, ast.Call) and method_of(node) == "append")
     return any(ast.unparse(receiver(call) or call) == name for call in calls)
-
-
-@lru_cache(maxsize=8)
-def _batches(function: ast.AST) -> frozenset[str]:
-    """What a function calls the batches of what is a loader by its name."""
-    loops = (node for node in walk(function) if isinstance(node, (ast.For, ast.AsyncFor)))
-    targets = (loop.target for loop in loops if "loader" in ast.unparse(loop.iter).lower())
-    return frozenset(part.id for target in targets for part in walk(target) if isinstance(part, ast.Name))
 
 
 def _may_be_made_here(other: Operand) -> bool:
