@@ -1,0 +1,90 @@
+"""An error or a warning is for what a function itself shows; what rests on more is a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devlint.check.analysis import check_source
+from devlint.check.engine import check_paths
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, RuleLayer
+from devlint.finding import Severity
+from devlint.rules.selection import validate
+from devlint.rules.subsumption import summarized
+
+CONFIG = Config(rule_layers=(RuleLayer(("DVL101", "DVL103", "DVL104", "DVL107")),))
+HEAD = "import torch\nfrom torch import nn\n\n"
+PLACED = "def f(x: torch.Tensor):\n    x = x.cuda()\n    y = torch.ones(3)\n    return x + y\n"
+CALLED = "def made():\n    return torch.ones(3)\n\ndef f(x: torch.Tensor):\n    return x.cuda() + made()\n"
+NESTED = "def f(x: torch.Tensor):\n    x = x.cuda()\n    def g(y):\n        return x + torch.ones(3)\n    return g(x)\n"
+GLOBAL = "MEANS = torch.ones(3)\n\ndef f(x: torch.Tensor):\n    return x.cuda() + MEANS\n"
+KEPT = """\
+class Keeper:
+    def __init__(self):
+        self.means = torch.ones(3)
+
+    def f(self, x: torch.Tensor):
+        return x.cuda() + self.means
+"""
+WITHIN = """\
+class Keeper:
+    def f(self, x: torch.Tensor):
+        self.means = torch.ones(3)
+        return x.cuda() + self.means
+"""
+GIVEN = "class Net(nn.Module):\n    def forward(self, x):\n        return x.clamp(0, 1) + torch.ones(3)\n"
+READ = "def f(x: torch.Tensor):\n    x = x.cuda()\n    return x.numpy()\n"
+READ_OF_A_MODULE = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x).detach().numpy()
+"""
+
+
+def severities(text: str) -> list[tuple[str, str]]:
+    return [(one.code, str(one.severity)) for one in check_source(HEAD + text, "net.py", CONFIG)]
+
+
+@pytest.mark.parametrize("text", [PLACED, CALLED, NESTED, GLOBAL])
+def test_what_a_function_shows_with_those_that_it_calls_is_an_error(text: str) -> None:
+    assert severities(text) == [("DVL101", "error")]
+
+
+def test_what_methods_have_left_in_an_object_is_a_hint() -> None:
+    assert severities(KEPT) == [("DVL101", "info")]
+    # what the same method has made, nothing can have exchanged
+    assert severities(WITHIN) == [("DVL101", "error")]
+
+
+def test_what_hangs_on_where_callers_keep_things_is_a_hint() -> None:
+    assert severities(GIVEN) == [("DVL103", "info")]
+    assert severities(READ) == [("DVL107", "error")]
+    assert severities(READ_OF_A_MODULE) == [("DVL107", "info")]
+
+
+def test_other_files_are_followed_as_this_one(tmp_path: Path) -> None:
+    held = f"{KEPT}\n    def all(self):\n        return self.means\n"
+    (tmp_path / "parts.py").write_text(f"{HEAD}{CALLED}\n{held}")
+    used = "import torch\nfrom parts import Keeper, made\n\ndef f(x: torch.Tensor):\n    return x.cuda() + made()\n\n"
+    used += "def g(x: torch.Tensor):\n    return x.cuda() + Keeper().all()\n"
+    (tmp_path / "use.py").write_text(used)
+    found = check_paths([tmp_path], Resolver(validate, CONFIG)).findings
+    told = [(one.span.row, str(one.severity)) for one in found if one.filename.endswith("use.py")]
+    assert told == [(5, "error"), (8, "info")]
+
+
+def test_nobody_who_has_not_asked_is_told_of_hints_in_tests() -> None:
+    for name, told in (("keeper.py", [False]), ("tests/test_keeper.py", [])):
+        found = [one for one in summarized(check_source(HEAD + KEPT, name)) if one.code == "DVL101"]
+        assert [one.asked for one in found] == told
+
+
+def test_a_project_can_have_them_fail() -> None:
+    config = Config(rule_layers=CONFIG.rule_layers, severity=(("DVL101", Severity.ERROR),))
+    assert [str(one.severity) for one in check_source(HEAD + KEPT, config=config)] == ["error"]
