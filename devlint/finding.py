@@ -178,6 +178,7 @@ class Finding:
     ``design`` in all files, or about copies of a class, if they have ``shared`` what they say of it; those of the rules
     that it ``covers`` have nothing to add about the same place.
     ``selected`` says that somebody has asked for its rule, ``implied`` that it rests on the CPU being the default.
+    ``unproven`` is how grave a hint is if what it was inferred from holds, as a run can show; None where it is no more.
     """
 
     code: str
@@ -199,6 +200,7 @@ class Finding:
     covers: tuple[str, ...] = field(default=(), compare=False, repr=False)
     selected: bool = field(default=False, compare=False, repr=False)
     implied: bool = field(default=False, compare=False, repr=False)
+    unproven: Severity | None = field(default=None, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

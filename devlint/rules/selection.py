@@ -99,7 +99,10 @@ def graded(findings: list[Finding], config: Config) -> list[Finding]:
     if not config.severity:
         return findings
     wanted = _severities(config.severity)
-    return [replace(finding, severity=wanted.get(finding.code, finding.severity)) for finding in findings]
+    return [
+        replace(finding, severity=wanted[finding.code], unproven=None) if finding.code in wanted else finding
+        for finding in findings
+    ]
 
 
 def graded_codes(config: Config) -> frozenset[str]:

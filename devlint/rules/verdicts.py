@@ -82,6 +82,7 @@ def _finding(
         shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
+        unproven=severity if inferred else None,
     )
 
 

@@ -362,3 +362,34 @@ def test_a_record_keeps_the_digests_of_what_ran(tmp_path: Path) -> None:
     again = judge(storage.read(str(tmp_path / "run.json")))
     assert again.digests == judged.digests
     assert os.path.exists(file)
+
+
+KEPT = """\
+import torch
+
+
+class Keeper:
+    def __init__(self):
+        self.means = torch.ones(3)
+
+    def f(self, x: torch.Tensor):
+        return x.cuda() + self.means
+
+
+Keeper().f(torch.ones(3))
+"""
+
+
+def test_what_was_inferred_and_has_happened_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hint because it hangs on what a method has left in an object; the run was there."""
+    monkeypatch.chdir(tmp_path)
+    Path("kept.py").write_text(KEPT, encoding="utf-8")
+    audit(tmp_path, "--simulate", "--isolated", "--exit-zero", "--output", "run.json", "kept.py")
+    given = ("--select", "DVL101", "--output-format", "json", "kept.py")
+    for evidence, severity, verdict in (((), "info", None), (("--evidence", "run.json"), "error", "confirmed")):
+        (entry,) = json.loads(check(*given, *evidence).stdout)
+        assert (entry["severity"], (entry.get("evidence") or {}).get("verdict")) == (severity, verdict)
+    graded = tmp_path / "graded.toml"
+    graded.write_text('[tool.devlint.severity]\nDVL101 = "warning"\n', encoding="utf-8")
+    done = CliRunner().invoke(main, ["check", "--config", str(graded), *given, "--evidence", "run.json"])
+    assert [entry["severity"] for entry in json.loads(done.stdout)] == ["warning"]

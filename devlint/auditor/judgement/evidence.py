@@ -121,7 +121,7 @@ class Run:
 
         ``contents`` are those of files that are not read from the disk, by name.
         """
-        weighed = [replace(finding, evidence=self._evidence(finding, contents)) for finding in findings]
+        weighed = [_weighed(finding, self._evidence(finding, contents)) for finding in findings]
         return sorted(weighed, key=_rank)
 
     def _evidence(self, finding: Finding, contents: Mapping[str, bytes]) -> Evidence:
@@ -236,6 +236,12 @@ def _measured(seen: Sequence[Seen]) -> Measurement | None:
         return None
     measured = measure(seen)
     return measured if measured.steps else replace(measured, per_step=0.0, bytes_per_step=0.0)
+
+
+def _weighed(finding: Finding, evidence: Evidence) -> Finding:
+    """A finding with what a run says of it: what was inferred, and happened, is as grave as what the code shows."""
+    proven = finding.unproven if evidence.verdict == CONFIRMED else None
+    return replace(finding, evidence=evidence, severity=proven or finding.severity)
 
 
 def _rank(finding: Finding) -> tuple[int, float, tuple[str, int, Span, str]]:

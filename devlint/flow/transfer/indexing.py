@@ -269,7 +269,8 @@ def _replaced(frame: Frame, listed: Sequence, index: Value, value: Value) -> Seq
         known = isinstance(at, int) and 0 <= at < len(listed.head)
         head = (*listed.head[:at], value, *listed.head[at + 1 :]) if known and isinstance(at, int) else ()
         # perhaps the items that were elsewhere are gone: the last one is, or each round exchanges another
-        every = isinstance(at, int) or (bool(frame.loops) and frame.branches <= frame.loops[-1].branches)
+        loop = frame.loops[-1] if frame.loops else None
+        every = isinstance(at, int) or (loop is not None and not loop.skips and frame.branches <= loop.branches)
         apart = every and isinstance(listed.item, Tensor) and as_tensor(value).device != listed.item.device
         return Sequence(None, UNKNOWN if apart else add_item(listed.item, value), True, head=head)
     items = list(listed.items)

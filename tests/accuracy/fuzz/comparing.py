@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config
@@ -90,12 +90,12 @@ def compare(program: Program) -> Comparison:
 
 
 def claims_of(text: str) -> list[Finding]:
-    """The findings that make a claim about devices."""
-    return [
-        finding
+    """The findings that make a claim about devices, each as grave as if what it was inferred from held."""
+    found = (
+        replace(finding, severity=finding.unproven or finding.severity)
         for finding in check_source(text, "program.py", Config())
-        if finding.code in DEVICE_RULES and finding.severity >= Severity.WARNING
-    ]
+    )
+    return [finding for finding in found if finding.code in DEVICE_RULES and finding.severity >= Severity.WARNING]
 
 
 def _subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:

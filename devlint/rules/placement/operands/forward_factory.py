@@ -177,6 +177,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 f"{made} {_party(meeting.other)}; {raises}",
                 node=meeting.creation,
                 label="created on the default device, the CPU",
+                severity=None if mild else Severity.WARNING,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
                 help=_advice(meeting, target, in_list=listed),
                 fix=self._fix(meeting, target),
