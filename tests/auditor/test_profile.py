@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -394,6 +396,66 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str)
     (line,) = done.output.splitlines()
     assert line.startswith(f"error: {file}: not a trace that can be read: ")
     assert says in line
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pid", {"a": []}),
+        ("tid", [1]),
+        ("correlation", [1, {}]),
+        ("bytes", "9" * 40),
+        ("bytes", -5),
+        ("ts", "nan"),
+        ("ts", 1e300),
+        ("dur", -1e9),
+        ("name", {"a": 1}),
+    ],
+)
+def test_odd_values_are_no_traceback_and_make_a_record(tmp_path: Path, key: str, value: object) -> None:
+    """Whoever writes or edits traces by other means than the profiler does as he likes."""
+    trace = training()
+    for event in trace.events[::3]:
+        (event if key in event else event["args"])[key] = value
+    kept = tmp_path / "kept.json"
+    done = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json")), "--output", str(kept)])
+    assert done.exit_code == 0, done.output
+    (process,) = record(kept).processes
+    assert all(0 <= (event.seconds or 0) < 1 and 0 <= event.bytes < 10**6 for event in process.events)
+    assert 0 <= process.seconds < 1
+
+
+def test_what_is_read_can_be_kept_as_a_record(tmp_path: Path) -> None:
+    """A trace is large, what matters of it is not."""
+    trace, kept = str(training().save(tmp_path / "t.json.gz")), str(tmp_path / "kept.json")
+    done = CliRunner().invoke(main, ["report", trace, "--output", kept])
+    assert (done.exit_code, done.stdout) == (0, "")
+    shown = [CliRunner().invoke(main, ["report", file]).stdout for file in (trace, kept)]
+    assert shown[0] == shown[1]
+    assert "2 copies to the device" in shown[0]
+
+
+def test_nothing_is_kept_of_what_breaks_off(tmp_path: Path) -> None:
+    file = training().save(tmp_path / "trace.json")
+    file.write_bytes(file.read_bytes()[:-200])
+    wanted = [tmp_path / name for name in ("kept.json", "page.html")]
+    done = CliRunner().invoke(main, ["report", str(file), "--output", str(wanted[0]), "--html", str(wanted[1])])
+    assert done.exit_code == 2
+    assert not any(path.exists() for path in wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_trace_in_a_pipe_is_one_line(tmp_path: Path) -> None:
+    pipe, data = tmp_path / "pipe", training().save(tmp_path / "t.json").read_bytes()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    done = CliRunner().invoke(main, ["report", str(pipe)])
+    writer.join()
+    assert (done.exit_code, done.output) == (
+        2,
+        f"error: {pipe}: a trace of torch.profiler is read from a file, and this is none\n",
+    )
 
 
 def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:

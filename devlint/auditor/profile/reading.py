@@ -34,6 +34,8 @@ _PROFILER = re.compile(r"(?:^|[/\\])torch[/\\](?:profiler|autograd)[/\\]profiler
 """Functions of the profiler itself, which waits for the device when it begins and ends."""
 _TRAINS = ("autograd::engine::evaluate_function", "Optimizer.step#")
 _MICROSECOND = 1e-6
+_MOST = 10**18
+"""No trace counts further than this, and no record may."""
 _UNKNOWN = (
     "read from a trace of torch.profiler, which says neither whether a copy repeats what was copied before nor where a "
     "module keeps its tensors: the rules about these are silent"
@@ -60,7 +62,7 @@ class _Call(NamedTuple):
     start: float
     seconds: float
     name: str
-    correlation: object
+    correlation: str
     given: dict[str, Any]
 
 
@@ -100,11 +102,12 @@ class _Seen:
 
     timeline: Timeline = field(default_factory=Timeline)
     calls: list[_Call] = field(default_factory=list)
-    copies: dict[object, _Copy] = field(default_factory=dict)
+    copies: dict[str, _Copy] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
     work: list[float] = field(default_factory=list)
     """When autograd or an optimizer worked."""
-    threads: Counter[object] = field(default_factory=Counter)
+    processes: Counter[str] = field(default_factory=Counter)
+    """How many operators each process ran, by its number."""
     stacks: bool = False
     entered: bool = False
     """Whether stacks are spans of functions, as they were entered."""
@@ -129,11 +132,13 @@ def read(path: str, shown: Shown = lambda done, total: None) -> Record:
 def _take(seen: _Seen, event: dict[str, Any]) -> bool:
     """Keep what matters of a span; whether it is one that the profiler writes."""
     try:
-        start, seconds = float(event["ts"]), float(event.get("dur", 0))
+        start, seconds = float(event["ts"]), max(float(event.get("dur", 0)), 0.0)
         name, category = str(event["name"]), str(event.get("cat", ""))
     except (KeyError, TypeError, ValueError):
         return False
-    thread, given = (event.get("pid"), str(event.get("tid"))), event.get("args")
+    if not abs(start) + seconds <= _MOST:  # nor is it a time if it is no number
+        return False
+    thread, given = (str(event.get("pid")), str(event.get("tid"))), event.get("args")
     given = given if isinstance(given, dict) else {}
     end = start + seconds
     if category in _OPERATORS:
@@ -147,15 +152,15 @@ def _take(seen: _Seen, event: dict[str, Any]) -> bool:
                 seen.latest = max(seen.latest, start)
         if name.startswith(_TRAINS):
             seen.work.append(start)
-        seen.threads[event.get("pid")] += 1
+        seen.processes[thread[0]] += 1
     elif category == "python_function":
         seen.stacks = seen.entered = True
         seen.timeline.function(thread, start, end, name)
     elif category in _CALLS:
         if _COPYING.match(name) or _WAITING.match(name):
-            seen.calls.append(_Call(thread, start, seconds * _MICROSECOND, name, given.get("correlation"), given))
+            seen.calls.append(_Call(thread, start, seconds * _MICROSECOND, name, str(given.get("correlation")), given))
     elif category in _COPIES:
-        seen.copies[given.get("correlation")] = _copy(name, given)
+        seen.copies[str(given.get("correlation"))] = _copy(name, given)
     else:
         return False
     seen.first, seen.last = min(seen.first, start), max(seen.last, end)
@@ -173,10 +178,12 @@ def _copy(name: str, given: dict[str, Any]) -> _Copy:
 
 
 def _number(value: object) -> int:
+    """A count, 0 of what is none."""
     try:
-        return int(str(value))
+        number = int(str(value))
     except ValueError:
         return 0
+    return number if 0 <= number <= _MOST else 0
 
 
 class _Places:
@@ -231,7 +238,7 @@ class _Recording:
             _WITHOUT_STEPS: not self._steps,
         }
         process = Process(
-            pid=_number(self._seen.threads.most_common(1)[0][0]) if self._seen.threads else 0,
+            pid=_number(self._seen.processes.most_common(1)[0][0]) if self._seen.processes else 0,
             role="rank" if world > 1 else "main",
             rank=_number(distributed.get("rank")) if world > 1 else None,
             world_size=world if world > 1 else None,

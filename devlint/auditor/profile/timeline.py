@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-Thread = tuple[object, object]
+Thread = tuple[str, str]
 """Process and thread, as the trace numbers them."""
 
 
