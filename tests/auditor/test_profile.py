@@ -125,6 +125,62 @@ def test_what_is_copied_in_a_step(tmp_path: Path, old: bool, name: str, after: b
     assert (process.environment.devices[0].model, process.device) == ("Tesla V100", "cuda:0")
 
 
+def test_the_device_copies_as_long_as_it_says_whatever_the_host_does(tmp_path: Path) -> None:
+    """Here for 5 us each, while the host is blocked for 15, or goes on."""
+    file = training().save(tmp_path / "t.json")
+    (process,) = record(file).processes
+    assert [event.copying for event in process.events] == pytest.approx([3 * 5e-6] * 3)
+    assert only(process.events, pinned=True).steady.copying == pytest.approx(5e-6)  # type: ignore[union-attr]
+    text = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["report", str(file)]).output
+    assert text.count("  5 us") == 4  # three rows, and the copy to the host as their sum
+    assert "copying: how long the device took" in text
+
+
+def test_what_is_no_copy_has_no_such_time(tmp_path: Path) -> None:
+    trace = Written()
+    trace.step(1, 0, 1_000)
+    trace.call("cudaDeviceSynchronize", 100, 150)
+    file = trace.save(tmp_path / "t.json")
+    assert [event.copying for event in record(file).processes[0].events] == [None]
+    assert "copying" not in CliRunner().invoke(main, ["report", str(file)]).output.partition("Notes")[0]
+
+
+def test_the_median_step_is_one_of_training_after_the_first_two(tmp_path: Path) -> None:
+    trace, start = Written(), 0.0
+    for number, (length, trains) in enumerate([(9_000, True), (8_000, True), (100, True), (300, True), (5_000, False)]):
+        trace.step(number, start, start + length)
+        if trains:
+            trace.operator("autograd::engine::evaluate_function: X", start + 1, start + 2)
+        start += length
+    trace.operator("aten::relu", start - 10, start - 5)
+    assert record(trace.save(tmp_path / "t.json")).processes[0].steps.step_seconds == pytest.approx(200e-6)
+
+
+def test_without_steps_nothing_is_called_the_set_up(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::to", 0, 1_000)
+    trace.copied(100, PAGEABLE, 4_096)
+    text = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output
+    assert "Recording, in total" in text
+    assert "Set-up" not in text
+    short = " ".join(text.split())
+    assert "in all: 1 copy to the device (4.00 KiB); the host is blocked for 15 us of 1.00 ms (1 %)" in short
+    assert "finished" not in text  # how the run ended is not in a trace
+
+
+def test_a_page_of_an_evaluation_counts_its_steps(tmp_path: Path) -> None:
+    trace = Written()
+    trace.step(1, 0, 1_000)
+    trace.copied(100, PAGEABLE, 4_096)
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json")), "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert "1 copy per evaluation step" in text
+    assert "before the first step" not in text
+    assert "a trace of torch.profiler" in text
+
+
 def test_a_step_without_backward_is_an_evaluation(tmp_path: Path) -> None:
     trace = Written()
     trace.step(1, 0, 100)

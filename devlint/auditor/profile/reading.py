@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, NamedTuple
 
 from devlint._about import __version__
@@ -17,7 +18,7 @@ from devlint.auditor.ledger import Ledger
 from devlint.auditor.profile.stacks import blamed, written
 from devlint.auditor.profile.stream import Shown, Trace, TraceError
 from devlint.auditor.profile.timeline import Span, Thread, Timeline
-from devlint.record import FIRST_CALLS, Device, Ending, Environment, Frame, Phase, Process, Record, Steps
+from devlint.record import FIRST_CALLS, WARM_UP, Device, Ending, Environment, Frame, Phase, Process, Record, Steps
 
 _OPERATORS = frozenset({"cpu_op", "Operator", "user_annotation"})
 _CALLS = frozenset({"cuda_runtime", "Runtime", "cuda_driver", "hip_runtime"})
@@ -77,6 +78,7 @@ class _Copy(NamedTuple):
     pinned: bool | None = None
     size: int = 0
     device: int = 0
+    seconds: float = 0.0
 
 
 class _Step(NamedTuple):
@@ -94,6 +96,7 @@ class _Happened(NamedTuple):
     start: float
     seconds: float
     size: int
+    copying: float
 
 
 @dataclass(slots=True)
@@ -160,21 +163,21 @@ def _take(seen: _Seen, event: dict[str, Any]) -> bool:
         if _COPYING.match(name) or _WAITING.match(name):
             seen.calls.append(_Call(thread, start, seconds * _MICROSECOND, name, str(given.get("correlation")), given))
     elif category in _COPIES:
-        seen.copies[str(given.get("correlation"))] = _copy(name, given)
+        seen.copies[str(given.get("correlation"))] = _copy(name, given, seconds * _MICROSECOND)
     else:
         return False
     seen.first, seen.last = min(seen.first, start), max(seen.last, end)
     return True
 
 
-def _copy(name: str, given: dict[str, Any]) -> _Copy:
+def _copy(name: str, given: dict[str, Any], seconds: float) -> _Copy:
     found = _KIND.match(name)
     if found is None:
         return _Copy()
     way = found["way"].replace("P", "H")
     host = found["source"] if way.startswith("H") else found["target"]
     pinned = {"Pinned": True, "Pageable": False}.get(host)
-    return _Copy(way, pinned, _number(given.get("bytes")), _number(given.get("device")))
+    return _Copy(way, pinned, _number(given.get("bytes")), _number(given.get("device")), seconds)
 
 
 def _number(value: object) -> int:
@@ -338,13 +341,14 @@ class _Recording:
         if inner == _ITEM:
             # pinned or not is torch's own memory there, and the value is always waited for
             yield self._event(
-                call, operators, functions, "copy", "item", seconds, size, source=source, target=target, blocking=True
-            )
+                call, operators, functions, "copy", "item", seconds, size, copy.seconds,
+                source=source, target=target, blocking=True,
+            )  # fmt: skip
             return
         # the call does not return before the last byte is in pageable memory
         blocking = waits or (way == "DtoH" and copy.pinned is False)
         yield self._event(
-            call, operators, functions, "copy", "copy_", seconds, size,
+            call, operators, functions, "copy", "copy_", seconds, size, copy.seconds,
             source=source, target=target, pinned=copy.pinned, blocking=blocking if blocking or copy.pinned else None,
             non_blocking=not waits,
         )  # fmt: skip
@@ -360,7 +364,7 @@ class _Recording:
 
     def _event(
         self, call: _Call, operators: list[Span], functions: list[Span], kind: Any, name: str, seconds: float,
-        size: int = 0, **fields: Any,
+        size: int = 0, copying: float = 0.0, **fields: Any,
     ) -> _Happened:  # fmt: skip
         backward = any(span.name.startswith(_TRAINS[0]) for span in operators)
         parts = [span.name for span in reversed(functions)]
@@ -370,7 +374,7 @@ class _Recording:
         if place == NOWHERE and operators:
             name = _path(operators, name)
         what = What(kind, name, place, backward=backward, **({"blocking": True} if kind == "sync" else {}) | fields)
-        return _Happened(what, call.start, seconds, size)
+        return _Happened(what, call.start, seconds, size, copying)
 
     def _within_steps(self, moment: float) -> bool:
         return bool(self._steps) and self._steps[0].start <= moment < self._steps[-1].end
@@ -385,7 +389,7 @@ class _Recording:
         rest = iter(happened)
         one = next(rest, None)
         work = sorted(self._seen.work)
-        took = []
+        took: dict[Phase, list[float]] = {"train": [], "eval": []}
         for step in self._steps:
             idle: Phase = "between" if counts else "setup"
             one = self._until(ledger, rest, one, step.start)
@@ -394,15 +398,15 @@ class _Recording:
             one = self._until(ledger, rest, one, step.end)
             phase: Phase = "train" if _any_within(work, step.start, step.end) else "eval"
             counts[phase] += 1
-            took.append((step.end - step.start) * _MICROSECOND)
-            when = When(step.start * _MICROSECOND, took[-1])
+            took[phase].append((step.end - step.start) * _MICROSECOND)
+            when = When(step.start * _MICROSECOND, took[phase][-1])
             ledger.settle(ledger.take(), phase, True, when)
         self._until(ledger, rest, one, float("inf"))
         after: Pending = ledger.take()
         if after:
             ledger.settle(after, "teardown" if self._steps else "setup", False)
-        took.sort()
-        return ledger, counts, took[len(took) // 2] if took else None
+        steps = took["train"] or took["eval"]
+        return ledger, counts, median(steps[WARM_UP:] or steps) if steps else None
 
     def _until(self, ledger: Ledger, rest: Iterator[_Happened], one: _Happened | None, end: float) -> _Happened | None:
         """Take in what happened before ``end``; the result is the first that came later."""
@@ -411,6 +415,7 @@ class _Recording:
             tally.calls += 1
             tally.bytes += one.size
             tally.seconds += one.seconds
+            tally.copying += one.copying
             if len(tally.first) < FIRST_CALLS:
                 tally.first.append((one.start * _MICROSECOND, one.seconds, one.size))
             one = next(rest, None)

@@ -183,7 +183,8 @@ def _flows(before: Costs, after: Costs) -> list[Flow]:
         sides = before.get(name), after.get(name)
         # what did not happen in a run happened no times, took no bytes and no time
         nothing = Cost(0, 0, 0.0 if any(cost and cost.seconds is not None for cost in sides) else None)
-        found.append(Flow(name, *map(Both, *(cost or nothing for cost in sides))))
+        figures = ((cost.calls, cost.bytes, cost.seconds) for cost in (cost or nothing for cost in sides))
+        found.append(Flow(name, *map(Both, *figures)))
     return found
 
 
