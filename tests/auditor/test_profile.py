@@ -431,6 +431,45 @@ def test_a_trace_is_evidence_of_what_it_shows_and_of_no_more(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
+    ("old", "memory", "says"),
+    [
+        (True, PAGEABLE, "run: confirmed: 5 calls, 1 per step, 12 B per step, 75 us blocked"),
+        (True, PINNED, "run: contradicted: there was"),
+        # it knows the function only, in which other things may have been copied
+        (False, PAGEABLE, "run: undecided: a trace of the profiler does not show it"),
+    ],
+    ids=["pageable", "pinned", "functions"],
+)
+def test_copies_in_the_very_lines_tell_how_a_loader_fares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool, memory: str, says: str
+) -> None:
+    """A trace has no loaders, but where their batches are copied stands in the finding."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "import torch",
+        "from torch.utils.data import DataLoader",
+        "def train(data, model: torch.nn.Module, device):",
+        "    for x in DataLoader(data, num_workers=2):",
+        "        model(x.to(device)).sum().backward()",
+    ]
+    Path("train.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    trace = Written(old)
+    for number in range(5):
+        start = 1_000 * number
+        trace.step(number, start, start + 900)
+        if not old:
+            trace.python("train.py(5): train", start + 5, start + 100)
+        trace.copied(start + 10, memory, 12)
+        trace.operator("autograd::engine::evaluate_function: X", start + 200, start + 210)
+    for event in trace.events:
+        if old and event["name"] == "aten::copy_":
+            event["args"]["Call stack"] = "train.py(5): train"
+    trace.save(tmp_path / "t.json")
+    done = CliRunner().invoke(main, ["check", "--isolated", "--select", "DVL301", "train.py", "--evidence", "t.json"])
+    assert says in done.output
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"', "it breaks off"),

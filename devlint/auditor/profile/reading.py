@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ _UNKNOWN = (
     "read from a trace of torch.profiler, which says neither whether a copy repeats what was copied before nor where a "
     "module keeps its tensors: the rules about these are silent"
 )
-_OF_THE_DEF = (
+OF_THE_DEF = (
     "the trace tells functions and not lines: a function stands at the line of its `def`, or, if it ran already when "
     "the recording began, at the line that it was at then"
 )
@@ -107,7 +108,7 @@ class _Seen:
     calls: list[_Call] = field(default_factory=list)
     copies: dict[str, _Copy] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
-    work: list[float] = field(default_factory=list)
+    work: array[float] = field(default_factory=lambda: array("d"))
     """When autograd or an optimizer worked."""
     processes: Counter[str] = field(default_factory=Counter)
     """How many operators each process ran, by its number."""
@@ -235,7 +236,7 @@ class _Recording:
         distributed = distributed if isinstance(distributed, dict) else {}
         world = _number(distributed.get("world_size"))
         notes = {
-            _OF_THE_DEF: self._seen.entered and bool(happened),
+            OF_THE_DEF: self._seen.entered and bool(happened),
             _ONE_SIDE: self._undirected,
             _WITHOUT_STACKS: not self._seen.stacks,
             _WITHOUT_STEPS: not self._steps,

@@ -119,6 +119,8 @@ function prepareTable() {
     shown.count += 5 * CHUNK;
     extendTable();
   });
-  byId("table-hint").textContent = directions.map((name) => `${name}: ${DIRECTIONS[name]}`).join("; ");
+  const words = directions.map((name) => `${name}: ${DIRECTIONS[name]}`);
+  if (rows.some((row) => row.copying)) words.push("copying: how long the device took");
+  byId("table-hint").textContent = words.join("; ");
   fillTable();
 }
