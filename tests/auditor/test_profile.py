@@ -17,6 +17,7 @@ from devlint.auditor.profile.stacks import blamed
 from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.record import Event, Record
+from tests.report import records
 
 LOADER = "/env/lib/python3.10/site-packages/timm/data/loader.py(12): __iter__"
 INSIDE = "torch/nn/modules/module.py(1501): _call_impl"
@@ -397,6 +398,35 @@ def test_two_traces_are_compared(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["report", "--compare", str(before), str(after.save(tmp_path / "b.json"))])
     assert done.exit_code == 0, done.output
     assert "H2D" in done.output
+
+
+def test_what_no_trace_can_tell_is_not_compared(tmp_path: Path) -> None:
+    """Neither its name, which is no script's, nor findings, of which an audit knows more."""
+    trace, other = str(training().save(tmp_path / "a.json")), str(training().save(tmp_path / "b.json"))
+    for before, after in ((trace, other), (other, trace)):
+        assert "two scripts" not in CliRunner().invoke(main, ["report", "--compare", before, after]).output
+    audited = tmp_path / "run.json"
+    storage.write(records.cnn(), str(audited))
+    done = CliRunner().invoke(main, ["report", "--compare", str(audited), trace])
+    assert done.exit_code == 0, done.output
+    assert "findings are not compared" in " ".join(done.output.split())
+    assert "Findings:" not in done.output
+
+
+def test_traces_without_steps_are_compared_as_a_whole(tmp_path: Path) -> None:
+    files = []
+    for name, count in (("a.json", 1), ("b.json", 3)):
+        trace = Written()
+        for number in range(count):
+            trace.copied(100.0 * number, PAGEABLE, 64)
+        files.append(str(trace.save(tmp_path / name)))
+    output = CliRunner().invoke(main, ["report", "--compare", *files]).output
+    assert "Recording, in total" in output
+    assert "Set-up" not in output
+    files[1] = str(training().save(tmp_path / "c.json"))
+    output = " ".join(CliRunner().invoke(main, ["report", "--compare", *files]).output.split())
+    assert "the trace before has no steps" in output
+    assert "Outside of steps, in total" in output
 
 
 def test_a_trace_is_evidence_of_what_it_shows_and_of_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ _PHASES: tuple[Phase, ...] = ("train", "eval", "inference", "setup", "between", 
 """In the order in which they are shown."""
 STEPPING: dict[Phase, str] = {"train": "a training step", "eval": "an evaluation step", "inference": "a forward pass"}
 """The phases that have steps, the one that counts most first, and what a step of each is called."""
-_WHOLE = "Recording"
+WHOLE = "Recording"
+"""What is called so that is all of a trace without steps."""
 STAGED = "staged"
 """A copy that was to be asynchronous, out of pageable memory: the driver first copies that to a buffer of its own, for
 which the host waits (CUDA Runtime API, "API synchronization behavior")."""
@@ -152,7 +153,7 @@ class Table:
 
 def tables(record: Record) -> list[Table]:
     """All tables of a run that have something to show, those of the processes that trained first."""
-    title = "" if has_phases(record) else _WHOLE
+    title = "" if has_phases(record) else WHOLE
     return [
         replace(found, title=title)
         for who, processes in groups(record)
