@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.report.audit.findings import span_of
 from devlint.report.audit.table import Cost
 from devlint.report.formats.exchange import has_file
+from devlint.report.progress import Progress
 from devlint.rules.registry import registry
 from devlint.sites import proof
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Traces
@@ -111,7 +113,8 @@ class Run:
     def read(cls, file: str) -> Run:
         """The run whose record a file holds; what is wrong with it is a ConfigError."""
         try:
-            record = storage.read(file)
+            with Progress(sys.stderr.isatty(), f"reading {os.path.basename(file)}", counted=False) as progress:
+                record = storage.read(file, progress)
         except storage.RecordError as error:
             raise ConfigError(f"--evidence: {error}") from error
         try:

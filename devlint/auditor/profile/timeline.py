@@ -32,7 +32,7 @@ class _Spans:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._starts, self._ends = array("d"), array("d")
-        self._texts, self._stacks = array("L"), array("L")
+        self._texts, self._stacks = array("I"), array("I")
 
     def add(self, start: float, end: float, name: str, stack: str) -> None:
         self._starts.append(start)
