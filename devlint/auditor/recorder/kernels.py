@@ -126,12 +126,12 @@ class Kernels(Listener):
             if original is not None:
                 found[operator] = self._counted(original, self._reader("sync", name, ""))
         self._override(found, self.key)
-        sparse = f"Sparse{self.key}"
-        kernels = {operator: originals.find(operator, sparse) for operator in SPARSE_SYNCS}
-        waiting = {name: self._reader("sync", SPARSE_SYNCS[name], "") for name in SPARSE_SYNCS}
-        self._override(
-            {name: self._counted(kernel, waiting[name]) for name, kernel in kernels.items() if kernel}, sparse
-        )
+        sparse: dict[str, Kernel] = {}
+        for operator, name in SPARSE_SYNCS.items():
+            original = originals.find(operator, f"Sparse{self.key}")
+            if original is not None:
+                sparse[operator] = self._counted(original, self._reader("sync", name, ""))
+        self._override(sparse, f"Sparse{self.key}")
         pin = settings.kernels.get("_pin_memory")
         original = originals.find("_pin_memory") if pin is not None else originals.find_at("_pin_memory", "CPU")
         if original is not None:

@@ -184,8 +184,8 @@ def _loaders(record: Record, code: Code) -> Iterator[tuple[str, str]]:
 
 def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     if record.source and not record.simulated:  # what was before and after, and how it ended, is not in a trace
-        if seconds := [process.seconds for process in leaders(record)]:
-            yield "recorded", between(seconds, duration)
+        if spans := [process.seconds for process in leaders(record)]:
+            yield "recorded", between(spans, duration)
         return
     died_of = fatal(record)
     main = leaders(record)
