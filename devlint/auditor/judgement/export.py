@@ -34,7 +34,7 @@ class Exports:
 
         Nor may it be one of the files that are ``read``.
         """
-        named = {"--output": output or self.record, "--html": self.html, "--trace": self.trace}
+        named = {"--output": self.record if output is None else output, "--html": self.html, "--trace": self.trace}
         seen: dict[str, str] = {}
         for option, path in named.items():
             if path is not None:
