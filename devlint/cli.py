@@ -229,6 +229,9 @@ def audit(**options: Any) -> None:
 @main.command(short_help="Show audited runs again, as text or in a browser; compare two.")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option(
+    "--output", metavar="FILE", help="Keep the record there, as JSON: what matters of a large trace is small."
+)
+@click.option(
     "--html", metavar="FILE", help="Write the report there as one page for a browser, which needs no network."
 )
 @click.option("--trace", metavar="FILE", help="Write what happened there as a trace for Perfetto or chrome://tracing.")
@@ -238,22 +241,30 @@ def audit(**options: Any) -> None:
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
 def report(
-    files: tuple[str, ...], quiet: bool, html: str | None, trace: str | None, compare: bool, output_format: str
+    files: tuple[str, ...],
+    quiet: bool,
+    output: str | None,
+    html: str | None,
+    trace: str | None,
+    compare: bool,
+    output_format: str,
 ) -> None:
     """Show the record of an audited run again: of the files, or of the latest run; torch is not needed.
 
-    Several files, of the machines that took part in a run, become one report. With --html or --trace it is written
-    there instead of printed.
+    A file may also be a trace that torch.profiler has written, plain or compressed. Several files, of the machines or
+    ranks that took part in a run, become one report. With --output, --html or --trace it is written there instead of
+    printed.
     """
-    if compare and (len(files) != 2 or html is not None or trace is not None):
-        raise click.UsageError("--compare takes two records, BEFORE and AFTER, and neither --html nor --trace")
+    if compare and (len(files) != 2 or any(path is not None for path in (output, html, trace))):
+        raise click.UsageError("--compare takes two files, BEFORE and AFTER, and neither --output, --html nor --trace")
     if output_format != "text" and not compare:
         raise click.UsageError("--output-format is for --compare: a record is JSON already")
     with dies_at_once():
         from devlint.auditor.judgement.export import Exports
         from devlint.auditor.judgement.presentation import show, show_comparison
 
-    sys.exit(show_comparison(files, output_format) if compare else show(files, quiet, Exports(html, trace)))
+    exports = Exports(html, trace, output)
+    sys.exit(show_comparison(files, output_format) if compare else show(files, quiet, exports))
 
 
 @main.command(short_help="Say on which device a name is, and how it came there.")

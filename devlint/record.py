@@ -47,6 +47,7 @@ class Steady:
     calls: float = 0
     bytes: float = 0
     seconds: float | None = None
+    copying: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,8 @@ class Event:
     calls: int = 0
     bytes: int = 0
     seconds: float | None = None
+    copying: float | None = None
+    """How long the devices copied, while the host waited or went on; only a trace of the profiler tells."""
     steps: int = 0
     repeats: int = 0
     doubled: int = 0

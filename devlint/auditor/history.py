@@ -36,6 +36,7 @@ class Tally:
     calls: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    copying: float = 0.0
     repeats: int = 0
     doubled: int = 0
     double: int = NOWHERE
@@ -51,6 +52,7 @@ class Tally:
         self.calls += tally.calls
         self.bytes += tally.bytes
         self.seconds += tally.seconds
+        self.copying += tally.copying
         self.repeats += tally.repeats
         self.doubled += tally.doubled
         self.double = tally.double or self.double

@@ -64,6 +64,7 @@ class _Total(Tally):
     late_calls: Counter[int] = field(default_factory=Counter)
     late_bytes: Counter[int] = field(default_factory=Counter)
     late_seconds: Samples = field(default_factory=Samples)
+    late_copying: Samples = field(default_factory=Samples)
     early: list[Tally] = field(default_factory=list)
 
     def copy(self) -> _Total:
@@ -73,6 +74,7 @@ class _Total(Tally):
             late_calls=self.late_calls.copy(),
             late_bytes=self.late_bytes.copy(),
             late_seconds=self.late_seconds.copy(),
+            late_copying=self.late_copying.copy(),
             early=self.early[:],
         )
 
@@ -84,6 +86,8 @@ class _Total(Tally):
         self.late_calls[tally.calls] += 1
         self.late_bytes[tally.bytes] += 1
         self.late_seconds.add(tally.seconds)
+        if self.copying:
+            self.late_copying.add(tally.copying)
 
 
 class Share(NamedTuple):
@@ -234,6 +238,7 @@ class Ledger:
             calls=total.calls,
             bytes=total.bytes,
             seconds=total.seconds if self.timed else None,
+            copying=total.copying or None,
             steps=total.steps,
             repeats=total.repeats,
             doubled=total.doubled,
@@ -248,17 +253,24 @@ class Ledger:
         late = steps - WARM_UP
         if late > 0:
             calls, size, seconds = Counter(total.late_calls), Counter(total.late_bytes), total.late_seconds
+            copying = total.late_copying
             missing = late - total.late
         else:
             calls = Counter(tally.calls for tally in total.early)
             size = Counter(tally.bytes for tally in total.early)
             seconds = Samples(tally.seconds for tally in total.early)
+            copying = Samples(tally.copying for tally in total.early)
             missing = steps - len(total.early)
         # a step in which it did not happen is a zero
         calls[0] += missing
         size[0] += missing
         median = seconds.median(missing) if self.timed else None
-        return Steady(calls=_median(calls), bytes=_median(size), seconds=median)
+        return Steady(
+            calls=_median(calls),
+            bytes=_median(size),
+            seconds=median,
+            copying=copying.median(missing) if total.copying else None,
+        )
 
 
 def _median(values: Counter[int]) -> float:

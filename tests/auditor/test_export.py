@@ -232,10 +232,16 @@ def test_an_audit_refuses_before_the_script_runs(tmp_path: Path, option: str, pa
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["run.json"], "--compare takes two records, BEFORE and AFTER, and neither --html nor --trace"),
-        (["run.json", "run.json", "--html", "x"], "--compare takes two records, BEFORE and AFTER, and neither --html"),
+        (["run.json"], "--compare takes two files, BEFORE and AFTER, and neither --output, --html nor --trace"),
+        (
+            ["run.json", "run.json", "--html", "x"],
+            "--compare takes two files, BEFORE and AFTER, and neither --output, --html",
+        ),
         (["run.json", "gone.json"], "gone.json: No such file or directory"),
-        (["run.json", "broken.json"], "broken.json: not a record of devlint: not valid JSON (it ends too early)"),
+        (
+            ["run.json", "broken.json"],
+            "broken.json: neither a record of devlint nor a trace",
+        ),
         (["newer.json", "run.json"], f"newer.json: written by a newer devlint (format {FORMAT + 1}"),
     ],
 )

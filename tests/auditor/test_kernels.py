@@ -95,6 +95,19 @@ def test_what_a_sync_reads_inside_is_part_of_it() -> None:
 
 
 @needs_kernels
+def test_what_waits_at_the_key_of_sparse_tensors() -> None:
+    twice = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+    with audited() as session:
+        assert twice.coalesce().values().tolist() == [3]
+        twice.coalesce().coalesce()
+        assert [(event.kind, event.name, event.calls) for event in events(session) if event.kind == "sync"] == [
+            ("sync", "coalesce", 1),
+            ("sync", "coalesce", 1),
+        ]
+    assert twice.coalesce()._nnz() == 1
+
+
+@needs_kernels
 def test_copies_on_one_device_are_no_transfers() -> None:
     with audited() as session:
         values = torch.ones(4)

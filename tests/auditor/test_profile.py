@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from devlint.auditor.profile.stacks import blamed
 from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.record import Event, Record
+from tests.report import records
 
 LOADER = "/env/lib/python3.10/site-packages/timm/data/loader.py(12): __iter__"
 INSIDE = "torch/nn/modules/module.py(1501): _call_impl"
@@ -121,6 +125,62 @@ def test_what_is_copied_in_a_step(tmp_path: Path, old: bool, name: str, after: b
     assert (read.kind, read.bytes, read.blocking) == ("copy", 12, True)
     assert len(process.events) == 3  # the waits are those of the copies
     assert (process.environment.devices[0].model, process.device) == ("Tesla V100", "cuda:0")
+
+
+def test_the_device_copies_as_long_as_it_says_whatever_the_host_does(tmp_path: Path) -> None:
+    """Here for 5 us each, while the host is blocked for 15, or goes on."""
+    file = training().save(tmp_path / "t.json")
+    (process,) = record(file).processes
+    assert [event.copying for event in process.events] == pytest.approx([3 * 5e-6] * 3)
+    assert only(process.events, pinned=True).steady.copying == pytest.approx(5e-6)  # type: ignore[union-attr]
+    text = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["report", str(file)]).output
+    assert text.count("  5 us") == 4  # three rows, and the copy to the host as their sum
+    assert "copying: how long the device took" in text
+
+
+def test_what_is_no_copy_has_no_such_time(tmp_path: Path) -> None:
+    trace = Written()
+    trace.step(1, 0, 1_000)
+    trace.call("cudaDeviceSynchronize", 100, 150)
+    file = trace.save(tmp_path / "t.json")
+    assert [event.copying for event in record(file).processes[0].events] == [None]
+    assert "copying" not in CliRunner().invoke(main, ["report", str(file)]).output.partition("Notes")[0]
+
+
+def test_the_median_step_is_one_of_training_after_the_first_two(tmp_path: Path) -> None:
+    trace, start = Written(), 0.0
+    for number, (length, trains) in enumerate([(9_000, True), (8_000, True), (100, True), (300, True), (5_000, False)]):
+        trace.step(number, start, start + length)
+        if trains:
+            trace.operator("autograd::engine::evaluate_function: X", start + 1, start + 2)
+        start += length
+    trace.operator("aten::relu", start - 10, start - 5)
+    assert record(trace.save(tmp_path / "t.json")).processes[0].steps.step_seconds == pytest.approx(200e-6)
+
+
+def test_without_steps_nothing_is_called_the_set_up(tmp_path: Path) -> None:
+    trace = Written()
+    trace.operator("aten::to", 0, 1_000)
+    trace.copied(100, PAGEABLE, 4_096)
+    text = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output
+    assert "Recording, in total" in text
+    assert "Set-up" not in text
+    short = " ".join(text.split())
+    assert "in all: 1 copy to the device (4.00 KiB); the host is blocked for 15 us of 1.00 ms (1 %)" in short
+    assert "finished" not in text  # how the run ended is not in a trace
+
+
+def test_a_page_of_an_evaluation_counts_its_steps(tmp_path: Path) -> None:
+    trace = Written()
+    trace.step(1, 0, 1_000)
+    trace.copied(100, PAGEABLE, 4_096)
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json")), "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert "1 copy per evaluation step" in text
+    assert "before the first step" not in text
+    assert "a trace of torch.profiler" in text
 
 
 def test_a_step_without_backward_is_an_evaluation(tmp_path: Path) -> None:
@@ -341,6 +401,35 @@ def test_two_traces_are_compared(tmp_path: Path) -> None:
     assert "H2D" in done.output
 
 
+def test_what_no_trace_can_tell_is_not_compared(tmp_path: Path) -> None:
+    """Neither its name, which is no script's, nor findings, of which an audit knows more."""
+    trace, other = str(training().save(tmp_path / "a.json")), str(training().save(tmp_path / "b.json"))
+    for before, after in ((trace, other), (other, trace)):
+        assert "two scripts" not in CliRunner().invoke(main, ["report", "--compare", before, after]).output
+    audited = tmp_path / "run.json"
+    storage.write(records.cnn(), str(audited))
+    done = CliRunner().invoke(main, ["report", "--compare", str(audited), trace])
+    assert done.exit_code == 0, done.output
+    assert "findings are not compared" in " ".join(done.output.split())
+    assert "Findings:" not in done.output
+
+
+def test_traces_without_steps_are_compared_as_a_whole(tmp_path: Path) -> None:
+    files = []
+    for name, count in (("a.json", 1), ("b.json", 3)):
+        trace = Written()
+        for number in range(count):
+            trace.copied(100.0 * number, PAGEABLE, 64)
+        files.append(str(trace.save(tmp_path / name)))
+    output = CliRunner().invoke(main, ["report", "--compare", *files]).output
+    assert "Recording, in total" in output
+    assert "Set-up" not in output
+    files[1] = str(training().save(tmp_path / "c.json"))
+    output = " ".join(CliRunner().invoke(main, ["report", "--compare", *files]).output.split())
+    assert "the trace before has no steps" in output
+    assert "Outside of steps, in total" in output
+
+
 def test_a_trace_is_evidence_of_what_it_shows_and_of_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no loaders: that none was seen says nothing of the one in the code."""
     monkeypatch.chdir(tmp_path)
@@ -373,6 +462,45 @@ def test_a_trace_is_evidence_of_what_it_shows_and_of_no_more(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
+    ("old", "memory", "says"),
+    [
+        (True, PAGEABLE, "run: confirmed: 5 calls, 1 per step, 12 B per step, 75 us blocked"),
+        (True, PINNED, "run: contradicted: there was"),
+        # it knows the function only, in which other things may have been copied
+        (False, PAGEABLE, "run: undecided: a trace of the profiler does not show it"),
+    ],
+    ids=["pageable", "pinned", "functions"],
+)
+def test_copies_in_the_very_lines_tell_how_a_loader_fares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool, memory: str, says: str
+) -> None:
+    """A trace has no loaders, but where their batches are copied stands in the finding."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "import torch",
+        "from torch.utils.data import DataLoader",
+        "def train(data, model: torch.nn.Module, device):",
+        "    for x in DataLoader(data, num_workers=2):",
+        "        model(x.to(device)).sum().backward()",
+    ]
+    Path("train.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    trace = Written(old)
+    for number in range(5):
+        start = 1_000 * number
+        trace.step(number, start, start + 900)
+        if not old:
+            trace.python("train.py(5): train", start + 5, start + 100)
+        trace.copied(start + 10, memory, 12)
+        trace.operator("autograd::engine::evaluate_function: X", start + 200, start + 210)
+    for event in trace.events:
+        if old and event["name"] == "aten::copy_":
+            event["args"]["Call stack"] = "train.py(5): train"
+    trace.save(tmp_path / "t.json")
+    done = CliRunner().invoke(main, ["check", "--isolated", "--select", "DVL301", "train.py", "--evidence", "t.json"])
+    assert says in done.output
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"', "it breaks off"),
@@ -394,6 +522,67 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str)
     (line,) = done.output.splitlines()
     assert line.startswith(f"error: {file}: not a trace that can be read: ")
     assert says in line
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pid", {"a": []}),
+        ("tid", [1]),
+        ("correlation", [1, {}]),
+        ("bytes", "9" * 40),
+        ("bytes", -5),
+        ("ts", "nan"),
+        ("ts", 1e300),
+        ("dur", -1e9),
+        ("name", {"a": 1}),
+    ],
+)
+def test_odd_values_are_no_traceback_and_make_a_record(tmp_path: Path, key: str, value: object) -> None:
+    """Whoever writes or edits traces by other means than the profiler does as he likes."""
+    trace = training()
+    for event in trace.events[::3]:
+        (event if key in event else event["args"])[key] = value
+    kept = tmp_path / "kept.json"
+    done = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json")), "--output", str(kept)])
+    assert done.exit_code == 0, done.output
+    (process,) = record(kept).processes
+    assert all(0 <= (event.seconds or 0) < 1 and 0 <= event.bytes < 10**6 for event in process.events)
+    assert not math.isnan(process.seconds)
+    assert int(process.seconds) == 0  # what the trace says, and not what the reading took
+
+
+def test_what_is_read_can_be_kept_as_a_record(tmp_path: Path) -> None:
+    """A trace is large, what matters of it is not."""
+    trace, kept = str(training().save(tmp_path / "t.json.gz")), str(tmp_path / "kept.json")
+    done = CliRunner().invoke(main, ["report", trace, "--output", kept])
+    assert (done.exit_code, done.stdout) == (0, "")
+    shown = [CliRunner().invoke(main, ["report", file]).stdout for file in (trace, kept)]
+    assert shown[0] == shown[1]
+    assert "2 copies to the device" in shown[0]
+
+
+def test_nothing_is_kept_of_what_breaks_off(tmp_path: Path) -> None:
+    file = training().save(tmp_path / "trace.json")
+    file.write_bytes(file.read_bytes()[:-200])
+    wanted = [tmp_path / name for name in ("kept.json", "page.html")]
+    done = CliRunner().invoke(main, ["report", str(file), "--output", str(wanted[0]), "--html", str(wanted[1])])
+    assert done.exit_code == 2
+    assert not any(path.exists() for path in wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_trace_in_a_pipe_is_one_line(tmp_path: Path) -> None:
+    pipe, data = tmp_path / "pipe", training().save(tmp_path / "t.json").read_bytes()
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    done = CliRunner().invoke(main, ["report", str(pipe)])
+    writer.join()
+    assert (done.exit_code, done.output) == (
+        2,
+        f"error: {pipe}: a trace of torch.profiler is read from a file, and this is none\n",
+    )
 
 
 def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ class TestReport:
     def test_what_cannot_be_read_is_one_line(self, tree) -> None:
         tree({"a.json": "[]", "new.json": json.dumps({"format": 99, "processes": []})})
         for file, line in (
-            ("a.json", "a.json: not a record of devlint"),
+            ("a.json", "a.json: neither a record of devlint nor a trace of torch.profiler"),
             ("new.json", "new.json: written by a newer devlint (format 99, this one reads up to 1)"),
             ("nope.json", "nope.json: No such file or directory"),
         ):

@@ -32,6 +32,10 @@ def test_a_record_comes_back_as_it_was(name: str, tmp_path) -> None:
     assert os.listdir(tmp_path) == ["record.json"]
 
 
+NEITHER = "neither a record of devlint nor a trace of torch.profiler"
+POINTER = "a pointer of Git LFS: `git lfs pull` fetches the file that it stands for"
+
+
 def _measured(**measured: object) -> dict[str, object]:
     return {**records.MISSING_PIN, "measured": {"calls": 1, **measured}}
 
@@ -40,19 +44,29 @@ def _measured(**measured: object) -> dict[str, object]:
     ("content", "line"),
     [
         (None, "No such file or directory"),
-        ("", "not a record of devlint: not valid JSON (it ends too early)"),
-        ('{"format": 1, "processes": [', "not a record of devlint: not valid JSON (it ends too early)"),
-        ("hello", "not a record of devlint: not valid JSON"),
-        (b"\xff\xfe", "not a record of devlint: not valid JSON"),
-        ("[" * 100_000, "not a record of devlint: not valid JSON"),
-        ("[]", "not a record of devlint"),
-        ('[{"code": "DVL101"}]', "not a record of devlint"),
-        ('{"format": 1}', "not a record of devlint"),
-        ('{"format": "1", "processes": []}', "not a record of devlint"),
-        ('{"format": true, "processes": []}', "not a record of devlint"),
+        ("", "it is empty"),
+        (
+            "version https://git-lfs.github.com/spec/v1\noid sha256:a\n",
+            "a pointer of Git LFS: `git lfs pull` fetches the file that it stands for",
+        ),
+        (
+            '{"format": 1, "processes": [',
+            f"{NEITHER}: not valid JSON (it ends too early)",
+        ),
+        ("hello", f"{NEITHER}: not valid JSON"),
+        (b"\xff\xfe", f"{NEITHER}: not valid JSON"),
+        ("[" * 100_000, f"{NEITHER}: not valid JSON"),
+        ("[]", NEITHER),
+        ('[{"code": "DVL101"}]', NEITHER),
+        ('{"format": 1}', NEITHER),
+        ('{"format": "1", "processes": []}', NEITHER),
+        ('{"format": true, "processes": []}', NEITHER),
         ('{"format": 2, "processes": []}', "written by a newer devlint (format 2, this one reads up to 1)"),
-        ('{"format": 0, "processes": []}', "not a record of devlint"),
-        (b'{"format": 1, "processes": [], "directory": "\xff"}', "not a record of devlint: not valid JSON"),
+        ('{"format": 0, "processes": []}', NEITHER),
+        (
+            b'{"format": 1, "processes": [], "directory": "\xff"}',
+            f"{NEITHER}: not valid JSON",
+        ),
         (
             '{"format": 1, "processes": [], "findings": [{}]}',
             "not a record of devlint: Object missing required field `location` - at `$.findings[0]`",

@@ -198,8 +198,11 @@ class TestRefusals:
         ("content", "message"),
         [
             (None, "run.json: No such file or directory"),
-            ("{", "run.json: not a record of devlint: not valid JSON (it ends too early)"),
-            ("[]", "run.json: not a record of devlint"),
+            (
+                "{",
+                "run.json: neither a record of devlint nor a trace",
+            ),
+            ("[]", "run.json: neither a record of devlint nor a trace"),
             ('{"format": 99, "processes": []}', "run.json: written by a newer devlint (format 99"),
             ('{"format": 1, "processes": 3}', "run.json: not a record of devlint"),
         ],

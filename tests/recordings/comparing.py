@@ -36,7 +36,9 @@ _Sum = tuple[int, int, tuple[str, ...]]
 def _sums(quantities: tuple[Quantity, ...], told: bool) -> dict[tuple[str, ...], _Sum]:
     sums: dict[tuple[str, ...], _Sum] = {}
     for each in quantities:
-        key = (each.what, each.name, each.memory if told else "", each.host)
+        # without stacks a trace names the outermost operator in which the host waited, an audit the innermost
+        name = each.name if each.name in ("", "the device", "an event") else "an operator"
+        key = (each.what, name, each.memory if told else "", each.host)
         calls, size, lines = sums.get(key, (0, 0, ()))
         sums[key] = calls + each.calls, size + each.bytes, tuple(sorted({*lines, *each.lines}))
     return sums

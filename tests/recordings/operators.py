@@ -1,4 +1,4 @@
-"""What operators did in recordings, and what the recorder of an audit believes of them."""
+"""What operators did in recordings, and what the recorder of an audit and the table of torch believe of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Any
 
 from devlint.auditor.profile import reading
 from devlint.auditor.profile.stream import Trace
+from devlint.flow.catalog import torch_table
 from tests.recordings.listed import HERE
 
 OPERATORS = HERE / "operators.csv"
+COPIES = "copy_"
+"""Its result is where it was, so that the table has no rule for it; the interpreter knows of the copy."""
 _ATEN = "aten::"
 
 
@@ -29,16 +32,36 @@ class Operator:
     waited: int
     waited_in: int
     """In how many recordings."""
+    within: int
+    """In how many calls the host waited, for what other operators in them did included."""
     believed: str
+    tabled: str
+    """What the table says of the function of that name: ``moves``, ``always``, ``sometimes`` or ``no wait``; empty if
+    it has none."""
 
 
 def believed(name: str) -> str:
     """What the recorder takes an operator for; torch is imported for that."""
-    from devlint.auditor.recorder.kernels import COPY, READ, SYNCS
+    from devlint.auditor.recorder.kernels import COPY, READ, SPARSE_SYNCS, SYNCS
 
     known = {COPY: "copies, and waits unless `non_blocking`", READ: "copies from the device, and waits"}
-    known |= {operator.partition(".")[0]: "waits" for operator in SYNCS}
+    known |= {operator.partition(".")[0]: "waits" for operator in (*SYNCS, *SPARSE_SYNCS)}
     return known.get(name, "neither")
+
+
+def tabled(name: str) -> str:
+    """What devlint's table of torch says of the function of that name, be it a method."""
+    names = (f"torch.Tensor.{name}", f"torch.{name}", f"torch.nn.functional.{name}")
+    known = [entry for entry in map(torch_table.function, names) if entry is not None]
+    if not known:
+        return ""
+    moves = name == COPIES or any(entry.rule.startswith("mover:") for entry in known)
+    return "moves" if moves else next((entry.sync for entry in known if entry.sync), "no wait")
+
+
+def table_agrees(operator: Operator) -> bool:
+    """Whether the table knows of the wait if there was one; that of an operator without a function is another's."""
+    return not operator.within or operator.tabled != "no wait"
 
 
 def agrees(operator: Operator) -> bool:
@@ -53,7 +76,9 @@ def kept() -> list[Operator]:
     """Those of the list."""
     with OPERATORS.open(encoding="utf-8", newline="") as file:
         return [
-            Operator(**{key: value if key in ("name", "believed") else int(value) for key, value in row.items()})  # type: ignore[arg-type]
+            Operator(
+                **{key: value if key in ("name", "believed", "tabled") else int(value) for key, value in row.items()}
+            )  # type: ignore[arg-type]
             for row in csv.DictReader(file)
         ]
 
@@ -76,12 +101,12 @@ def counted(traces: Iterable[str]) -> list[Operator]:
             sums[name]["recordings"] += 1
             sums[name]["waited in"] += bool(found["waited"])
     rows = [_row(name, found) for name, found in sums.items()]
-    return sorted(rows, key=lambda row: (-row.waited, -row.to_the_device, -row.calls, row.name))
+    return sorted(rows, key=lambda row: (-row.waited, -row.within, -row.to_the_device, -row.calls, row.name))
 
 
 def _row(name: str, found: Counter[str]) -> Operator:
-    counts = (found[each] for each in ("calls", "recordings", "HtoD", "DtoH", "waited", "waited in"))
-    return Operator(name, *counts, believed(name))
+    counts = (found[each] for each in ("calls", "recordings", "HtoD", "DtoH", "waited", "waited in", "within"))
+    return Operator(name, *counts, believed(name), tabled(name))
 
 
 def _in(path: str) -> dict[str, Counter[str]]:
@@ -91,6 +116,7 @@ def _in(path: str) -> dict[str, Counter[str]]:
         if event.get("ph") == "X" and reading._take(seen, event) and _is_operator(event):
             sums[str(event["name"]).removeprefix(_ATEN)]["calls"] += 1
     happened: dict[Any, set[str]] = defaultdict(set)
+    within: set[Any] = set()
     around = seen.timeline.around([(call.thread, call.start) for call in seen.calls])
     for call, (operators, _) in zip(seen.calls, around, strict=True):
         if operators and operators[-1].name.startswith(_ATEN):
@@ -99,9 +125,13 @@ def _in(path: str) -> dict[str, Counter[str]]:
             way = seen.copies.get(call.correlation, reading._Copy()).way
             if operators[-1].name == f"{_ATEN}_local_scalar_dense" and way == "DtoD":
                 way = "DtoH"  # ROCm
-            happened[owner] |= {way} | ({"waited"} if waits and way != "DtoD" else set())
+            waited = bool(waits) and way != "DtoD"
+            happened[owner] |= {way} | ({"waited"} if waited else set())
+            within |= {(call.thread, span) for span in operators if waited and span.name.startswith(_ATEN)}
     for (_, span), found in happened.items():
         sums[span.name.removeprefix(_ATEN)].update(found - {""})
+    for _, span in within:
+        sums[span.name.removeprefix(_ATEN)]["within"] += 1
     return sums
 
 

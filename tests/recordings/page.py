@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from tests.recordings.comparing import Difference, differences
 from tests.recordings.listed import HERE, Digest, Quantity, Recording, digests, recordings
-from tests.recordings.operators import Operator, agrees, kept
+from tests.recordings.operators import Operator, agrees, kept, table_agrees
 
 _COLUMNS = ("recording", "card", "torch", "script; our program", "what it says, per step", "the audit", "line")
+_OF_OPERATORS = """
+    operator, calls, to the device, from it, waited, with what ran in it, the recorder believes, the table
+""".strip().split(", ")
 AUDITS = HERE / "audits.json"
 """What the audits of our programs said, by program and arguments."""
 REASONS = HERE / "reasons.json"
@@ -110,18 +113,22 @@ def _line(digest: Digest, found: list[Difference] | None) -> str:
 def _operators(why: dict[str, str]) -> Iterator[str]:
     every = kept()
     shown = [each for each in every if _crosses(each) or each.believed != "neither"]
+    shown.sort(key=lambda each: (-each.waited, -each.within))
     rest = [each for each in every if each not in shown]
     calls = sum(each.calls for each in rest)
     yield f"{len(every)} operators of torch occur in the recordings. {len(rest)} of them, in {calls:,} calls, neither"
-    yield "copied between host and device nor waited by themselves, and the recorder takes them for such. The others:"
+    yield "copied between host and device nor waited, and the recorder takes them for such. The others, with what"
+    yield "devlint's table of functions says of them (what is not in it is a part of torch that nobody calls by name):"
     yield ""
-    yield "| operator | calls | to the device | from it | waited | the recorder believes | |"
-    yield "|---|---|---|---|---|---|---|"
+    yield f"| {' | '.join(_OF_OPERATORS)} | |"
+    yield "|---" * (len(_OF_OPERATORS) + 1) + "|"
     for each in shown:
-        counts = (each.calls, each.to_the_device, each.from_the_device, each.waited)
-        verdict = "agrees" if agrees(each) else why[each.name]
-        yield f"| `{each.name}` | {' | '.join(f'{count:,}' for count in counts)} | {each.believed} | {verdict} |"
+        counts = (each.calls, each.to_the_device, each.from_the_device, each.waited, each.within)
+        verdict = "agrees" if agrees(each) and table_agrees(each) else f"differs: {why[each.name]}"
+        own = each.waited or each.believed != "neither"
+        cells = (*map("{:,}".format, counts), each.believed if own else "(its parts)", each.tabled)
+        yield f"| `{each.name}` | {' | '.join(cells)} | {verdict} |"
 
 
 def _crosses(operator: Operator) -> bool:
-    return bool(operator.to_the_device or operator.from_the_device or operator.waited)
+    return bool(operator.to_the_device or operator.from_the_device or operator.within)

@@ -11,7 +11,7 @@ from devlint.cli import main
 from tests.recordings import page
 from tests.recordings.comparing import differences
 from tests.recordings.listed import Recording, digests, recordings
-from tests.recordings.operators import agrees, believed, kept
+from tests.recordings.operators import agrees, believed, kept, table_agrees, tabled
 
 RECORDINGS = recordings()
 REASONS = page.reasons()
@@ -44,9 +44,17 @@ def test_the_recorder_believes_what_was_recorded(operator) -> None:  # type: ign
     assert agrees(operator) or operator.name in REASONS
 
 
+@pytest.mark.parametrize("operator", kept(), ids=lambda each: each.name)
+def test_the_table_knows_of_the_waits_that_were_recorded(operator) -> None:  # type: ignore[no-untyped-def]
+    assert tabled(operator.name) == operator.tabled
+    assert table_agrees(operator) or operator.name in REASONS
+
+
 def test_no_reason_is_left_over() -> None:
     needed = {recording.name for recording, _, found in page.compared() if found != []}
-    assert set(REASONS) == needed | {operator.name for operator in kept() if not agrees(operator)}
+    assert set(REASONS) == needed | {
+        operator.name for operator in kept() if not (agrees(operator) and table_agrees(operator))
+    }
 
 
 def test_the_page_shows_what_the_report_prints() -> None:

@@ -183,8 +183,8 @@ def simulated(record: Record) -> Record:
     """The same run where the device was simulated: no times, and a device without properties."""
 
     def untimed(event: Event) -> Event:
-        steady = replace(event.steady, seconds=None) if event.steady else None
-        return replace(event, seconds=None, steady=steady)
+        steady = replace(event.steady, seconds=None, copying=None) if event.steady else None
+        return replace(event, seconds=None, copying=None, steady=steady)
 
     def of(process: Process) -> Process:
         device = Device(name="cuda:0", model="(simulated)")

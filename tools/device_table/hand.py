@@ -79,6 +79,8 @@ SYNCS: Mapping[str, str | None] = {
         ),
         "always",
     ),
+    # the number of entries that are left is read; what is coalesced already returns itself
+    "torch.Tensor.coalesce": "sometimes",
     "torch.nn.utils.rnn.pack_padded_sequence": None,
     "torch.nn.utils.rnn.pack_sequence": None,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,14 +12,16 @@ from typing import Any, NamedTuple
 
 from devlint.auditor.judgement.judge import judge
 from devlint.auditor.judgement.observations.measure import Seen, measure
+from devlint.auditor.profile.reading import OF_THE_DEF
 from devlint.auditor.running import storage
 from devlint.config.messages import leads_out
 from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.finding import ENOUGH_STEPS, Evidence, Finding, Measurement, Span
-from devlint.record import Event, Frame, Loader, Record
+from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.report.audit.findings import span_of
 from devlint.report.audit.table import Cost
 from devlint.report.formats.exchange import has_file
+from devlint.report.progress import Progress
 from devlint.rules.registry import registry
 from devlint.sites import proof
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Traces
@@ -40,7 +43,8 @@ class _Left(NamedTuple):
     events: Sequence[Seen] = ()
     loaders: Sequence[Loader] = ()
     batches: Sequence[Seen] = ()
-    """The copies to a device of what these loaders gave."""
+    """The copies to a device of what these loaders gave; in a trace, which knows no loaders, those in the lines where
+    the finding says that their batches are copied."""
     optimizers: Sequence[Any] = ()
     wrappers: Sequence[Any] = ()
     mismatches: Sequence[Any] = ()
@@ -83,7 +87,10 @@ _MEANING: Mapping[str, Callable[[_Left], object]] = {
     proof.RAN: lambda left: left.events and not left.mismatches,
     proof.MISMATCH: lambda left: left.mismatches,
     proof.LOADER: lambda left: left.loaders,
-    proof.PINNED_BATCHES: lambda left: any(loader.pinned for loader in left.loaders),
+    proof.PINNED_BATCHES: lambda left: (
+        any(loader.pinned for loader in left.loaders)
+        or (left.traced and left.batches and all(seen.event.pinned for seen in left.batches))
+    ),
     proof.PAGEABLE_BATCHES: lambda left: any(seen.event.pinned is False for seen in left.batches),
     proof.HOST_BATCHES: lambda left: any(loader.device == "cpu" for loader in left.loaders),
     proof.WITHOUT_WORKERS: lambda left: any(loader.training and not loader.workers for loader in left.loaders),
@@ -106,7 +113,8 @@ class Run:
     def read(cls, file: str) -> Run:
         """The run whose record a file holds; what is wrong with it is a ConfigError."""
         try:
-            record = storage.read(file)
+            with Progress(sys.stderr.isatty(), f"reading {os.path.basename(file)}", counted=False) as progress:
+                record = storage.read(file, progress)
         except storage.RecordError as error:
             raise ConfigError(f"--evidence: {error}") from error
         try:
@@ -197,6 +205,13 @@ class Run:
         def here(frame: Frame | None) -> bool:
             return frame is not None and frame.file == name and _overlap(_span(frame), finding.span)
 
+        lines = [place.span for place in finding.related if not place.filename] if self._record.source else []
+
+        def copied(process: Process, frame: Frame | None) -> bool:
+            if frame is None or frame.file != name or OF_THE_DEF in process.notes:
+                return False
+            return any(_overlap(_span(frame), line) for line in lines)
+
         parts: dict[str, list[Any]] = {field: [] for field in _Left._fields if field != "traced"}
         for process in self._record.processes:
             seen = [Seen(process, event) for event in process.events]
@@ -206,7 +221,8 @@ class Run:
             parts["batches"] += [
                 entry
                 for entry in seen
-                if entry.event.loader in numbers and entry.event.kind == "copy" and entry.event.source == "cpu"
+                if entry.event.kind == "copy" and entry.event.source == "cpu"
+                if entry.event.loader in numbers or copied(process, entry.event.frame)
             ]
             parts["optimizers"] += [one for one in process.optimizers if here(one.frame)]
             parts["wrappers"] += [one for one in process.wrappers if here(one.frame)]

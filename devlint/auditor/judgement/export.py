@@ -20,17 +20,21 @@ _MOST_LINES = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Where the files go; ``None`` for those that are not wanted."""
+    """Where the files go; ``None`` for those that are not wanted.
+
+    ``record`` is for what is read and shown again: an audit keeps its own as it goes.
+    """
 
     html: str | None = None
     trace: str | None = None
+    record: str | None = None
 
     def check(self, output: str | None = None, read: Sequence[str | None] = ()) -> None:
         """Raise a :class:`ConfigError` if one of them, or ``output``, could not be written in the end.
 
         Nor may it be one of the files that are ``read``.
         """
-        named = {"--output": output, "--html": self.html, "--trace": self.trace}
+        named = {"--output": self.record if output is None else output, "--html": self.html, "--trace": self.trace}
         seen: dict[str, str] = {}
         for option, path in named.items():
             if path is not None:
@@ -49,7 +53,7 @@ class Exports:
 
     def any(self) -> bool:
         """Whether there is anything to write."""
-        return self.html is not None or self.trace is not None
+        return any(path is not None for path in (self.html, self.trace, self.record))
 
     def write(self, record: Record, quiet: bool = False) -> bool:
         """Write them, and say so in a line each; whether all of them could be written."""
@@ -59,7 +63,7 @@ class Exports:
             return page_of(record).encode("utf-8", "backslashreplace")
 
         done = True
-        for path, make in ((self.html, page), (self.trace, trace)):
+        for path, make in ((self.html, page), (self.trace, trace), (self.record, storage.encoded)):
             if path is None:
                 continue
             problem = ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, NamedTuple
 
 from devlint._about import __version__
@@ -17,7 +19,7 @@ from devlint.auditor.ledger import Ledger
 from devlint.auditor.profile.stacks import blamed, written
 from devlint.auditor.profile.stream import Shown, Trace, TraceError
 from devlint.auditor.profile.timeline import Span, Thread, Timeline
-from devlint.record import FIRST_CALLS, Device, Ending, Environment, Frame, Phase, Process, Record, Steps
+from devlint.record import FIRST_CALLS, WARM_UP, Device, Ending, Environment, Frame, Phase, Process, Record, Steps
 
 _OPERATORS = frozenset({"cpu_op", "Operator", "user_annotation"})
 _CALLS = frozenset({"cuda_runtime", "Runtime", "cuda_driver", "hip_runtime"})
@@ -34,11 +36,13 @@ _PROFILER = re.compile(r"(?:^|[/\\])torch[/\\](?:profiler|autograd)[/\\]profiler
 """Functions of the profiler itself, which waits for the device when it begins and ends."""
 _TRAINS = ("autograd::engine::evaluate_function", "Optimizer.step#")
 _MICROSECOND = 1e-6
+_MOST = 10**18
+"""No trace counts further than this, and no record may."""
 _UNKNOWN = (
     "read from a trace of torch.profiler, which says neither whether a copy repeats what was copied before nor where a "
     "module keeps its tensors: the rules about these are silent"
 )
-_OF_THE_DEF = (
+OF_THE_DEF = (
     "the trace tells functions and not lines: a function stands at the line of its `def`, or, if it ran already when "
     "the recording began, at the line that it was at then"
 )
@@ -60,7 +64,7 @@ class _Call(NamedTuple):
     start: float
     seconds: float
     name: str
-    correlation: object
+    correlation: str
     given: dict[str, Any]
 
 
@@ -75,6 +79,7 @@ class _Copy(NamedTuple):
     pinned: bool | None = None
     size: int = 0
     device: int = 0
+    seconds: float = 0.0
 
 
 class _Step(NamedTuple):
@@ -92,6 +97,7 @@ class _Happened(NamedTuple):
     start: float
     seconds: float
     size: int
+    copying: float
 
 
 @dataclass(slots=True)
@@ -100,11 +106,12 @@ class _Seen:
 
     timeline: Timeline = field(default_factory=Timeline)
     calls: list[_Call] = field(default_factory=list)
-    copies: dict[object, _Copy] = field(default_factory=dict)
+    copies: dict[str, _Copy] = field(default_factory=dict)
     steps: list[_Step] = field(default_factory=list)
-    work: list[float] = field(default_factory=list)
+    work: array[float] = field(default_factory=lambda: array("d"))
     """When autograd or an optimizer worked."""
-    threads: Counter[object] = field(default_factory=Counter)
+    processes: Counter[str] = field(default_factory=Counter)
+    """How many operators each process ran, by its number."""
     stacks: bool = False
     entered: bool = False
     """Whether stacks are spans of functions, as they were entered."""
@@ -129,11 +136,13 @@ def read(path: str, shown: Shown = lambda done, total: None) -> Record:
 def _take(seen: _Seen, event: dict[str, Any]) -> bool:
     """Keep what matters of a span; whether it is one that the profiler writes."""
     try:
-        start, seconds = float(event["ts"]), float(event.get("dur", 0))
+        start, seconds = float(event["ts"]), max(float(event.get("dur", 0)), 0.0)
         name, category = str(event["name"]), str(event.get("cat", ""))
     except (KeyError, TypeError, ValueError):
         return False
-    thread, given = (event.get("pid"), str(event.get("tid"))), event.get("args")
+    if not abs(start) + seconds <= _MOST:  # nor is it a time if it is no number
+        return False
+    thread, given = (str(event.get("pid")), str(event.get("tid"))), event.get("args")
     given = given if isinstance(given, dict) else {}
     end = start + seconds
     if category in _OPERATORS:
@@ -147,36 +156,38 @@ def _take(seen: _Seen, event: dict[str, Any]) -> bool:
                 seen.latest = max(seen.latest, start)
         if name.startswith(_TRAINS):
             seen.work.append(start)
-        seen.threads[event.get("pid")] += 1
+        seen.processes[thread[0]] += 1
     elif category == "python_function":
         seen.stacks = seen.entered = True
         seen.timeline.function(thread, start, end, name)
     elif category in _CALLS:
         if _COPYING.match(name) or _WAITING.match(name):
-            seen.calls.append(_Call(thread, start, seconds * _MICROSECOND, name, given.get("correlation"), given))
+            seen.calls.append(_Call(thread, start, seconds * _MICROSECOND, name, str(given.get("correlation")), given))
     elif category in _COPIES:
-        seen.copies[given.get("correlation")] = _copy(name, given)
+        seen.copies[str(given.get("correlation"))] = _copy(name, given, seconds * _MICROSECOND)
     else:
         return False
     seen.first, seen.last = min(seen.first, start), max(seen.last, end)
     return True
 
 
-def _copy(name: str, given: dict[str, Any]) -> _Copy:
+def _copy(name: str, given: dict[str, Any], seconds: float) -> _Copy:
     found = _KIND.match(name)
     if found is None:
         return _Copy()
     way = found["way"].replace("P", "H")
     host = found["source"] if way.startswith("H") else found["target"]
     pinned = {"Pinned": True, "Pageable": False}.get(host)
-    return _Copy(way, pinned, _number(given.get("bytes")), _number(given.get("device")))
+    return _Copy(way, pinned, _number(given.get("bytes")), _number(given.get("device")), seconds)
 
 
 def _number(value: object) -> int:
+    """A count, 0 of what is none."""
     try:
-        return int(str(value))
+        number = int(str(value))
     except ValueError:
         return 0
+    return number if 0 <= number <= _MOST else 0
 
 
 class _Places:
@@ -225,13 +236,13 @@ class _Recording:
         distributed = distributed if isinstance(distributed, dict) else {}
         world = _number(distributed.get("world_size"))
         notes = {
-            _OF_THE_DEF: self._seen.entered and bool(happened),
+            OF_THE_DEF: self._seen.entered and bool(happened),
             _ONE_SIDE: self._undirected,
             _WITHOUT_STACKS: not self._seen.stacks,
             _WITHOUT_STEPS: not self._steps,
         }
         process = Process(
-            pid=_number(self._seen.threads.most_common(1)[0][0]) if self._seen.threads else 0,
+            pid=_number(self._seen.processes.most_common(1)[0][0]) if self._seen.processes else 0,
             role="rank" if world > 1 else "main",
             rank=_number(distributed.get("rank")) if world > 1 else None,
             world_size=world if world > 1 else None,
@@ -331,13 +342,14 @@ class _Recording:
         if inner == _ITEM:
             # pinned or not is torch's own memory there, and the value is always waited for
             yield self._event(
-                call, operators, functions, "copy", "item", seconds, size, source=source, target=target, blocking=True
-            )
+                call, operators, functions, "copy", "item", seconds, size, copy.seconds,
+                source=source, target=target, blocking=True,
+            )  # fmt: skip
             return
         # the call does not return before the last byte is in pageable memory
         blocking = waits or (way == "DtoH" and copy.pinned is False)
         yield self._event(
-            call, operators, functions, "copy", "copy_", seconds, size,
+            call, operators, functions, "copy", "copy_", seconds, size, copy.seconds,
             source=source, target=target, pinned=copy.pinned, blocking=blocking if blocking or copy.pinned else None,
             non_blocking=not waits,
         )  # fmt: skip
@@ -353,7 +365,7 @@ class _Recording:
 
     def _event(
         self, call: _Call, operators: list[Span], functions: list[Span], kind: Any, name: str, seconds: float,
-        size: int = 0, **fields: Any,
+        size: int = 0, copying: float = 0.0, **fields: Any,
     ) -> _Happened:  # fmt: skip
         backward = any(span.name.startswith(_TRAINS[0]) for span in operators)
         parts = [span.name for span in reversed(functions)]
@@ -363,7 +375,7 @@ class _Recording:
         if place == NOWHERE and operators:
             name = _path(operators, name)
         what = What(kind, name, place, backward=backward, **({"blocking": True} if kind == "sync" else {}) | fields)
-        return _Happened(what, call.start, seconds, size)
+        return _Happened(what, call.start, seconds, size, copying)
 
     def _within_steps(self, moment: float) -> bool:
         return bool(self._steps) and self._steps[0].start <= moment < self._steps[-1].end
@@ -378,7 +390,7 @@ class _Recording:
         rest = iter(happened)
         one = next(rest, None)
         work = sorted(self._seen.work)
-        took = []
+        took: dict[Phase, list[float]] = {"train": [], "eval": []}
         for step in self._steps:
             idle: Phase = "between" if counts else "setup"
             one = self._until(ledger, rest, one, step.start)
@@ -387,15 +399,15 @@ class _Recording:
             one = self._until(ledger, rest, one, step.end)
             phase: Phase = "train" if _any_within(work, step.start, step.end) else "eval"
             counts[phase] += 1
-            took.append((step.end - step.start) * _MICROSECOND)
-            when = When(step.start * _MICROSECOND, took[-1])
+            took[phase].append((step.end - step.start) * _MICROSECOND)
+            when = When(step.start * _MICROSECOND, took[phase][-1])
             ledger.settle(ledger.take(), phase, True, when)
         self._until(ledger, rest, one, float("inf"))
         after: Pending = ledger.take()
         if after:
             ledger.settle(after, "teardown" if self._steps else "setup", False)
-        took.sort()
-        return ledger, counts, took[len(took) // 2] if took else None
+        steps = took["train"] or took["eval"]
+        return ledger, counts, median(steps[WARM_UP:] or steps) if steps else None
 
     def _until(self, ledger: Ledger, rest: Iterator[_Happened], one: _Happened | None, end: float) -> _Happened | None:
         """Take in what happened before ``end``; the result is the first that came later."""
@@ -404,6 +416,7 @@ class _Recording:
             tally.calls += 1
             tally.bytes += one.size
             tally.seconds += one.seconds
+            tally.copying += one.copying
             if len(tally.first) < FIRST_CALLS:
                 tally.first.append((one.start * _MICROSECOND, one.seconds, one.size))
             one = next(rest, None)

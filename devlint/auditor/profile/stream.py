@@ -40,8 +40,13 @@ def is_trace(path: str) -> bool:
             head = file.read(_CHUNK)
     except OSError:
         return False
+    return looks_like_trace(head)
+
+
+def looks_like_trace(head: bytes) -> bool:
+    """The same of the beginning of a file."""
     # no record of devlint is compressed
-    return head.startswith(_GZIP) or (not _RECORD.match(head) and _TRACE.search(head) is not None)
+    return head.startswith(_GZIP) or (not _RECORD.match(head) and _TRACE.search(head[:_CHUNK]) is not None)
 
 
 class Trace:

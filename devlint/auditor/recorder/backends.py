@@ -55,14 +55,17 @@ class Originals:
         if not self.looks_up and not hasattr(torch._ops.OpOverload, "redispatch"):
             raise NoBackendError(f"torch {torch.__version__} is too old for the audit, which needs torch 2.2 or newer")
 
-    def find(self, name: str) -> Kernel | None:
-        """The kernel of an operator (``repeat_interleave.Tensor``), ``None`` where it has none that can be reached."""
+    def find(self, name: str, key: str = "") -> Kernel | None:
+        """The kernel of an operator (``repeat_interleave.Tensor``), ``None`` where it has none that can be reached.
+
+        It is that at ``key`` where the operator has it at another key than the device's.
+        """
         given = self._given.get(name)
         if given is not None:
             return lambda _, *args, **kwargs: given(*args, **kwargs)
         if self._given:  # the device is made of Python kernels, and has none for this
             return None
-        return self.find_at(name, self.key)
+        return self.find_at(name, key or self.key)
 
     def find_at(self, name: str, key: str) -> Kernel | None:
         """The same at another key, and only among torch's own kernels."""

@@ -64,6 +64,11 @@ SYNCS = {
     "bincount": "bincount",
 }
 """Operators whose CUDA kernel waits for the device, and what code calls them."""
+SPARSE_SYNCS = {"_coalesce": "coalesce"}
+"""Those whose kernel is one for sparse tensors, at a key of their own.
+
+Theirs waits inside of Thrust, of which `torch.cuda.set_sync_debug_mode` knows nothing.
+"""
 COPY = "copy_"
 """The operator that all copies end in."""
 READ = "_local_scalar_dense"
@@ -121,6 +126,12 @@ class Kernels(Listener):
             if original is not None:
                 found[operator] = self._counted(original, self._reader("sync", name, ""))
         self._override(found, self.key)
+        sparse: dict[str, Kernel] = {}
+        for operator, name in SPARSE_SYNCS.items():
+            original = originals.find(operator, f"Sparse{self.key}")
+            if original is not None:
+                sparse[operator] = self._counted(original, self._reader("sync", name, ""))
+        self._override(sparse, f"Sparse{self.key}")
         pin = settings.kernels.get("_pin_memory")
         original = originals.find("_pin_memory") if pin is not None else originals.find_at("_pin_memory", "CPU")
         if original is not None:

@@ -28,6 +28,8 @@ _MOST = 10**18
 _MOST_ROWS = 10_000_000
 _LARGE = re.compile(rb"[\s:,\[]-?(?:\d{19}|[\d.]+[eE]\+?\d\d)")
 """What a number beyond ``_MOST`` looks like; some smaller ones, and some text, look so, too."""
+_NEITHER = "neither a record of devlint nor a trace of torch.profiler"
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +73,15 @@ class RecordError(Exception):
 
 def write(record: Record, path: str) -> None:
     """Write a record so that there is never a half of one under that name; an OSError says why it could not be."""
+    # the run must not wait for the disk
+    replace(path, encoded(record), durable=False)
+
+
+def encoded(record: Record) -> bytes:
+    """A record as its file holds it."""
     import msgspec
 
-    # the run must not wait for the disk
-    replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1), durable=False)
+    return msgspec.json.format(msgspec.json.encode(record), indent=1)
 
 
 def read(path: str, shown: Callable[[int, int], None] = lambda done, total: None) -> Record:
@@ -97,14 +104,16 @@ def read(path: str, shown: Callable[[int, int], None] = lambda done, total: None
         data = content(path)
     except (OSError, ValueError) as error:  # ValueError: a null character
         raise RecordError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if problem := _foreign(path, data):
+        raise RecordError(f"{path}: {problem}")
     try:
         found = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         cut = " (it ends too early)" if "truncated" in str(error) else ""
-        raise RecordError(f"{path}: not a record of devlint: not valid JSON{cut}") from error
+        raise RecordError(f"{path}: {_NEITHER}: not valid JSON{cut}") from error
     number = found.get("format") if isinstance(found, dict) and "processes" in found else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise RecordError(f"{path}: not a record of devlint")
+        raise RecordError(f"{path}: {_NEITHER}")
     if number > FORMAT:
         raise RecordError(f"{path}: written by a newer devlint (format {number}, this one reads up to {FORMAT})")
     if _LARGE.search(data) and not _possible(found):
@@ -117,6 +126,19 @@ def read(path: str, shown: Callable[[int, int], None] = lambda done, total: None
     if any(row > _MOST_ROWS for lines in record.sources.values() for row in lines):
         raise RecordError(f"{path}: not a record of devlint: no file has so many lines")
     return record
+
+
+def _foreign(path: str, data: bytes) -> str:
+    """What keeps a file from being read that can be told without parsing it, empty if nothing does."""
+    from devlint.auditor.profile.stream import looks_like_trace
+
+    if not data.strip():
+        return "it is empty"
+    if data.startswith(_POINTER):
+        return "a pointer of Git LFS: `git lfs pull` fetches the file that it stands for"
+    if looks_like_trace(data) and not os.path.isfile(path):
+        return "a trace of torch.profiler is read from a file, and this is none"
+    return ""
 
 
 def _possible(value: object) -> bool:

@@ -88,6 +88,8 @@ def counted(record: Record, died_of: Mismatch | None) -> str:
         if record.source:
             return "Nothing was copied between the host and a device, and nothing waited for one."
         return "Nothing was observed: no module ran, and nothing was copied to or from a device."
+    if record.source:
+        return "No device problem was found in what the trace shows."
     died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
     return "No device problem was found up to there." if died else "No device problem was found."
 

@@ -20,6 +20,7 @@ CONFIRMED: frozenset[str] = frozenset()
 Those of simulated runs have been, with recordings of real cards: ``docs/confirmed.md``.
 """
 
+_NO_STEPS = "the script told the profiler of none"
 _LABEL = 9
 _MOST_DEVICES = 8
 _BOUNDARIES = {
@@ -104,11 +105,15 @@ def _devices(record: Record, host: str) -> Iterator[str]:
             for device in process.environment.devices:
                 merged.setdefault(device.name, []).append(device)
     used = {name for name, seen in merged.items() if any(device.peak for device in seen)}
+    if record.source:  # it lists all devices of the machine
+        events = [event for process in record.processes for event in process.events]
+        used = {name for event in events for name in (event.source, event.target)} & merged.keys()
     chosen = [name for name in merged if name in used or not used][:_MOST_DEVICES]
     for name in chosen:
         yield _device(merged[name])
     if len(merged) > len(chosen):
-        yield f"and {len(merged) - len(chosen)} more{', unused' if used >= set(chosen) and used else ''}"
+        unused = used >= set(chosen) and used and not record.source
+        yield f"and {len(merged) - len(chosen)} more{', unused' if unused else ''}"
 
 
 def _device(seen: list[Device]) -> str:
@@ -178,6 +183,10 @@ def _loaders(record: Record, code: Code) -> Iterator[tuple[str, str]]:
 
 
 def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    if record.source and not record.simulated:  # what was before and after, and how it ended, is not in a trace
+        if spans := [process.seconds for process in leaders(record)]:
+            yield "recorded", between(spans, duration)
+        return
     died_of = fatal(record)
     main = leaders(record)
     groups: dict[str, list[Process]] = {}
@@ -233,7 +242,7 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     if passes := processes[0].steps.inference:
         parts.append(f"{plural(sum(passes.values()), 'forward pass', 'forward passes')} in {_functions(list(passes))}")
     boundary = processes[0].steps.boundary
-    parts = parts or ["no step of a training loop was seen"]
+    parts = parts or [_NO_STEPS if record.source else "no step of a training loop was seen"]
     yield "steps", ", ".join(parts) + (f"; {_BOUNDARIES[boundary]}" if boundary else "")
     timed = [process.steps.step_seconds for process in processes if process.steps.step_seconds]
     if timed and not record.simulated:

@@ -41,6 +41,8 @@ _LEGEND = {
     "pin": "copied to pinned memory",
     "call": "a call that costs by itself",
 }
+_NAMES = ("", "calls", "bytes", "blocked", "copying")
+"""What stands above the columns of figures."""
 
 
 def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> Iterator[str]:
@@ -85,6 +87,8 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
     """Yield what the words in these tables stand for."""
     seen = {total.kind.direction for table in tables for total in table.totals}
     parts = [f"{name}: {meaning}" for name, meaning in _LEGEND.items() if name in seen]
+    if any(cost.copying for table in tables for total in table.totals for cost in total.costs):
+        parts.append("copying: how long the device took")
     if any(STAGED in row.kind.how for table in tables for group in table.groups for row in group.rows):
         parts.append(
             f"{STAGED}: `non_blocking` has little use out of pageable memory, which is copied on the host first"
@@ -97,14 +101,15 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
 def _heading(table: Table, paint: Paint) -> Iterator[str]:
     title, text = heading(table)
     first, *more = paint.wrap(f"{title}, {text}", 1)
-    bold = len(TITLES[table.phase])
+    bold = len(table.title or TITLES[table.phase])
     yield f"{paint(BOLD, first[:bold])}{first[bold:]}"
     yield from more
 
 
 def heading(table: Table) -> tuple[str, str]:
     """What a table is about, and what its figures are: ``Training``, ``per step: the median of 18 steps, ...``."""
-    title = f"{TITLES[table.phase]} of {table.who}" if table.who else TITLES[table.phase]
+    title = table.title or TITLES[table.phase]
+    title = f"{title} of {table.who}" if table.who else title
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
     if table.phase == "inference":
@@ -121,7 +126,7 @@ class _Columns:
 
     def __init__(self, rows: Sequence[tuple[Table, Row]]) -> None:
         self.indent = 0
-        texts = [("", "calls", "bytes", "blocked"), *(figures(row) for _, row in rows)]
+        texts = [_NAMES, *(figures(row) for _, row in rows)]
         self._widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         # nothing is said of what was not seen: no column of bytes without bytes, none of times in a simulation
         self._shown = [True, True, *(any(column[1:]) for column in list(zip(*texts, strict=True))[2:])]
@@ -134,7 +139,7 @@ class _Columns:
 
     def names(self) -> str:
         """The line above the columns."""
-        return f"{' ' * (_GUTTER + self.indent)}  {self._join(('', 'calls', 'bytes', 'blocked'))}".rstrip()
+        return f"{' ' * (_GUTTER + self.indent)}  {self._join(_NAMES)}".rstrip()
 
     def line(self, table: Table, lead: str, row: Row, text: str = "") -> str:
         """One row; ``lead`` takes the gutter."""
@@ -151,13 +156,14 @@ class _Columns:
 
 
 def figures(row: Row) -> tuple[str, ...]:
-    """Direction, calls, bytes and blocked time of a row in words, empty where there is nothing to say."""
-    seconds = [cost.seconds or 0.0 for cost in row.costs]
+    """The figures of a row in words, in the order of ``_NAMES``; empty where there is nothing to say."""
+    seconds, copying = ([getattr(cost, name) or 0.0 for cost in row.costs] for name in ("seconds", "copying"))
     return (
         row.kind.direction,
         between([cost.calls for cost in row.costs], number),
         between([cost.bytes for cost in row.costs], size) if any(cost.bytes for cost in row.costs) else "",
         between(seconds, duration) if any(seconds) else "",
+        between(copying, duration) if any(copying) else "",
     )
 
 

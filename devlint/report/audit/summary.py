@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from devlint.record import Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.processes import trainers
-from devlint.report.audit.table import STEPPING, Group, Row, Table, summed, table
+from devlint.report.audit.table import STEPPING, Group, Row, Table, has_phases, summed, table
 from devlint.report.wording import between, duration, listed, number, share, size
 
 _WHERE = {"H2D": "to the device", "D2H": "from the device", "D2D": "between devices"}
@@ -19,12 +19,14 @@ def in_short(record: Record, code: Code) -> str:
     """The sentence; empty where no loop was seen."""
     processes = trainers(record)
     phase = next((phase for phase in STEPPING if any(each.steps.of(phase) for each in processes)), None)
-    if phase is None:
+    if phase is None and has_phases(record):
         return ""
-    found = table(processes, phase)
+    found = table(processes, phase or "setup")
     first, *more = list(_figures(found)) or [""]
     told = listed([first, *(text.replace("the device", "it") for text in more)])
-    each_step = f"each {STEPPING[phase].partition(' ')[2]}"
+    each_step = f"each {STEPPING[phase].partition(' ')[2]}" if phase else "in all"
+    if not first and phase is None:
+        return "" if found.groups else "no copies between host and device, and no waits"
     if not first:
         return f"{each_step} keeps to the device: no copies, and no waits for it"
     return f"{each_step}: {told}{_cost(processes, found)}{_dearest(found, code)}"
@@ -55,7 +57,9 @@ def _cost(processes: Sequence[Process], found: Table) -> str:
     if not found.timed:
         return ""
     blocked, process = max(zip(found.blocked(), processes, strict=True), key=lambda pair: pair[0])
-    step = process.steps.step_seconds if found.phase == "train" else None
+    # of a trace that has evaluation steps only, that is their time
+    step = process.steps.step_seconds if found.phase == "train" or not process.steps.train else None
+    step = process.seconds if found.phase == "setup" else step
     part = f" of {duration(step)} ({share(blocked, step)})" if step and blocked <= step else ""
     return f"; the host is blocked for {duration(blocked)}{part}"
 

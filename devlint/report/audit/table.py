@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ _PHASES: tuple[Phase, ...] = ("train", "eval", "inference", "setup", "between", 
 """In the order in which they are shown."""
 STEPPING: dict[Phase, str] = {"train": "a training step", "eval": "an evaluation step", "inference": "a forward pass"}
 """The phases that have steps, the one that counts most first, and what a step of each is called."""
+WHOLE = "Recording"
+"""What is called so that is all of a trace without steps."""
 STAGED = "staged"
 """A copy that was to be asynchronous, out of pageable memory: the driver first copies that to a buffer of its own, for
 which the host waits (CUDA Runtime API, "API synchronization behavior")."""
@@ -28,20 +30,30 @@ _PLAIN = ("copy_", "_copy_from", "_to_copy", "_pin_memory", "pin_memory")
 
 
 class Cost(NamedTuple):
-    """What happened in a step, or in a phase; ``seconds`` is ``None`` where nothing was timed."""
+    """What happened in a step, or in a phase; ``seconds`` is ``None`` where nothing was timed.
+
+    ``copying`` is how long devices copied, ``None`` where that is not known.
+    """
 
     calls: float = 0.0
     bytes: float = 0.0
     seconds: float | None = None
+    copying: float | None = None
 
     def plus(self, other: Cost) -> Cost:
         """The sum."""
-        timed = [each.seconds for each in (self, other) if each.seconds is not None]
-        return Cost(self.calls + other.calls, self.bytes + other.bytes, sum(timed) if timed else None)
+        calls, size = self.calls + other.calls, self.bytes + other.bytes
+        return Cost(calls, size, _sum(self.seconds, other.seconds), _sum(self.copying, other.copying))
 
     def weight(self) -> float:
         """What lines are sorted by."""
         return self.bytes / _BANDWIDTH + (self.calls * _LATENCY if self.seconds is None else self.seconds)
+
+
+def _sum(*seconds: float | None) -> float | None:
+    """The sum of what is known, ``None`` where nothing is."""
+    known = [each for each in seconds if each is not None]
+    return sum(known) if known else None
 
 
 class Line(NamedTuple):
@@ -121,6 +133,8 @@ class Table:
     totals: list[Row]
     who: str = ""
     """Whose phase it is, where it is not that of the processes that trained."""
+    title: str = ""
+    """What it is called if not by the phase."""
 
     @property
     def timed(self) -> bool:
@@ -139,12 +153,18 @@ class Table:
 
 def tables(record: Record) -> list[Table]:
     """All tables of a run that have something to show, those of the processes that trained first."""
+    title = "" if has_phases(record) else WHOLE
     return [
-        found
+        replace(found, title=title)
         for who, processes in groups(record)
         for phase in _PHASES
         if (found := table(processes, phase, who)).groups
     ]
+
+
+def has_phases(record: Record) -> bool:
+    """Whether it is known what the run was doing when; of a trace without steps it is not."""
+    return not record.source or any(process.steps.of(phase) for process in record.processes for phase in STEPPING)
 
 
 def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
@@ -217,9 +237,10 @@ def cost_of(event: Event, steps: int) -> Cost:
     """Of a training step the median; what is too rare for that, and other phases with steps, by the mean."""
     steady = event.steady
     if event.phase == "train" and steady is not None and steady.calls:
-        return Cost(steady.calls, steady.bytes, steady.seconds)
+        return Cost(steady.calls, steady.bytes, steady.seconds, steady.copying)
     parts = max(steps, 1)
-    return Cost(event.calls / parts, event.bytes / parts, None if event.seconds is None else event.seconds / parts)
+    seconds, copying = (None if each is None else each / parts for each in (event.seconds, event.copying))
+    return Cost(event.calls / parts, event.bytes / parts, seconds, copying)
 
 
 def how(event: Event, several_devices: bool = False) -> str:

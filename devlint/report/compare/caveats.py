@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from devlint.record import WARM_UP, Process, Record
 from devlint.report.audit.processes import trainers
+from devlint.report.audit.table import has_phases
 from devlint.report.wording import listed
 
 _ENOUGH = 5
@@ -19,8 +20,13 @@ def caveats(before: Record, after: Record) -> list[str]:
 
 def _runs(before: Record, after: Record) -> Iterator[str]:
     names = [" ".join(record.command[: 2 if record.command[:1] == ("-m",) else 1]) for record in (before, after)]
-    if all(names) and names[0] != names[1]:
+    traced = [bool(record.source) for record in (before, after)]
+    # a trace is named after its file
+    if all(names) and names[0] != names[1] and not any(traced):
         yield f"these are runs of two scripts, {names[0]} and {names[1]}"
+    if traced[0] != traced[1]:
+        which = "before" if traced[0] else "after"
+        yield f"the one {which} is a trace of the profiler, which shows fewer problems: findings are not compared"
     if before.simulated != after.simulated:
         first, second = ("simulated", "real") if before.simulated else ("real", "simulated")
         yield f"the device was {first} before and is {second} after: only counts and bytes are compared, no times"
@@ -42,7 +48,10 @@ def _loops(before: Record, after: Record) -> Iterator[str]:
     steps = [max((process.steps.train for process in trainers(record)), default=0) for record in (before, after)]
     if not all(steps):
         which = listed([name for name, count in zip(("before", "after"), steps, strict=True) if not count])
-        if any(steps):
+        if whole := [name for name, each in (("before", before), ("after", after)) if not has_phases(each)]:
+            if len(whole) == 1:
+                yield f"the trace {whole[0]} has no steps: what the other run did outside of its steps stands beside it"
+        elif any(steps):
             yield f"the run {which} has no training step: what both did instead is compared"
         return
     few = [count for count in steps if count < WARM_UP + _ENOUGH]

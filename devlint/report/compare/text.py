@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from devlint.report.audit.header import command
 from devlint.report.audit.layout import NOWHERE, TITLES, cut
 from devlint.report.audit.processes import trainers
+from devlint.report.audit.table import WHOLE, has_phases
 from devlint.report.compare import Both, Comparison, Flow, Line, Spot
 from devlint.report.terminal import BLUE, BOLD, Paint, cells, one_line
 from devlint.report.wording import duration, number, plural, size
@@ -74,7 +75,9 @@ def _figures(found: Comparison, paint: Paint) -> Iterator[str]:
         return
     each = "per step" if found.per_step else "in total"
     several = max(len(trainers(record)) for record in (found.before, found.after)) > 1
-    yield f"{paint(BOLD, TITLES[found.phase])}, {each}{', of all processes the greatest figure' if several else ''}"
+    known = [has_phases(record) for record in (found.before, found.after)]
+    title = TITLES[found.phase] if all(known) or found.phase != "setup" else "Outside of steps" if any(known) else WHOLE
+    yield f"{paint(BOLD, title)}, {each}{', of all processes the greatest figure' if several else ''}"
     yield from _table(rows, paint)
     yield ""
 

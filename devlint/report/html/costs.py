@@ -35,8 +35,8 @@ def costs(record: Record, code: Code, texts: Texts, more: Iterable[str]) -> dict
 
     ======== =====================================================================================================
     tables   title, what the figures are, phase, whether there are times
-    rows     table, file, line, direction, how, via, expression, calls, bytes, seconds
-    lines    table, file, line, calls, bytes, seconds: the sum of a line's rows
+    rows     table, file, line, direction, how, via, expression, calls, bytes, seconds, copying
+    lines    table, file, line, calls, bytes, seconds, copying: the sum of a line's rows
     files    name, chunks of lines
     ======== =====================================================================================================
 
@@ -73,10 +73,14 @@ def _expression(code: Code, group: Group, row: Row) -> str:
 
 
 def _figures(found: Sequence[Cost]) -> list[Any]:
-    """Calls, bytes and blocked seconds: a number each, or the least and the greatest of several processes."""
-    timed = [cost.seconds for cost in found if cost.seconds is not None]
+    """The figures of rows: a number each, or the least and the greatest of several processes.
+
+    The last are left out where they are not known.
+    """
+    timed = any(cost.seconds is not None for cost in found)
     seconds = _range([cost.seconds or 0.0 for cost in found]) if timed else None
-    return [_range([cost.calls for cost in found]), _range([cost.bytes for cost in found]), seconds]
+    copying = [_range([cost.copying or 0.0 for cost in found])] if any(cost.copying for cost in found) else []
+    return [_range([cost.calls for cost in found]), _range([cost.bytes for cost in found]), seconds, *copying]
 
 
 def _range(values: Sequence[float]) -> float | list[float]:

@@ -42,7 +42,8 @@ def _steps(process: Process) -> Sequence[Slice]:
 
 
 def _drawn(process: Process, step: Slice) -> list[Any]:
-    return [step.phase, step.number, step.seconds, step.waited, flows(step, process.events)]
+    spent = {name: (cost.calls, cost.bytes, cost.seconds) for name, cost in flows(step, process.events).items()}
+    return [step.phase, step.number, step.seconds, step.waited, spent]
 
 
 def flows(step: Slice, events: Sequence[Event]) -> dict[str, Cost]:

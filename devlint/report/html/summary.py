@@ -9,7 +9,7 @@ from typing import NamedTuple
 from devlint.record import Process, Record
 from devlint.report.audit.findings import counted, fatal
 from devlint.report.audit.processes import leaders, trainers, waiting
-from devlint.report.audit.table import table
+from devlint.report.audit.table import STEPPING, has_phases, table
 from devlint.report.wording import between, duration, number, share, size
 
 ENDINGS = {
@@ -22,6 +22,7 @@ ENDINGS = {
     "unknown": "killed",
 }
 """How a process ended, in a word."""
+_BEFORE = "before the first step"
 _BAD = ("exception", "terminated", "unknown")
 _DIRECTIONS = {"H2D": "To the device", "D2H": "From the device", "D2D": "Between devices"}
 
@@ -45,6 +46,8 @@ class Badge(NamedTuple):
 
 def status(record: Record) -> list[Badge]:
     """How the run ended, and what has to be known before anything else is read."""
+    if record.source:
+        return [Badge("a trace of torch.profiler", "note")]
     found = [Badge("simulated device", "note")] if record.simulated else []
     main = leaders(record)
     endings = Counter(process.ending.kind for process in main)
@@ -57,18 +60,21 @@ def status(record: Record) -> list[Badge]:
 def cards(record: Record) -> list[Card]:
     """The figures that say most."""
     processes = trainers(record)
-    return [*_found(record), *(_figures(processes) if processes else ())]
+    return [*_found(record), *(_figures(record, processes) if processes else ())]
 
 
-def _figures(processes: Sequence[Process]) -> Iterator[Card]:
+def _figures(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
     steps = [process.steps.train for process in processes]
     evaluated = max(process.steps.eval for process in processes)
-    if any(steps) or evaluated:
+    if evaluated and record.source and not any(steps):
+        yield Card("Evaluation steps", number(evaluated), "", "steps")
+    elif any(steps) or evaluated:
         also = f"{evaluated:,} of evaluation" if evaluated else ""
         yield Card("Training steps", between(steps, number), also, "steps")
     yield from _times(processes)
-    phase = table(processes, "train" if any(steps) else "setup")
-    per = "per training step" if any(steps) else "before the first step"
+    stepping = next((name for name in STEPPING if any(each.steps.of(name) for each in processes)), None)
+    phase = table(processes, stepping or "setup")
+    per = f"per {STEPPING[stepping].split(' ', 1)[1]}" if stepping else _BEFORE if has_phases(record) else "in all"
     for row in phase.totals:
         if row.kind.direction in _DIRECTIONS:
             calls = between([cost.calls for cost in row.costs], number)
@@ -79,7 +85,8 @@ def _figures(processes: Sequence[Process]) -> Iterator[Card]:
         yield Card("Host waits", between(waits, number), f"blocking copies and syncs {per}", "waits")
     if phase.timed:
         blocked = phase.blocked()
-        yield Card("Host blocked", between(blocked, duration), f"{per}{_of_step(processes, blocked)}", "blocked")
+        part = _of_step(processes, blocked) if stepping in (None, "train") or not any(steps) else ""
+        yield Card("Host blocked", between(blocked, duration), f"{per}{part}", "blocked")
     yield from _memory(processes)
 
 

@@ -101,13 +101,17 @@ def to_copy(
 _WAITING = ("nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal")
 """Operations whose result the host has to wait for, since its shape or value depends on the data."""
 
+SPARSE = ("_coalesce",)
+"""The same of sparse tensors, whose kernels are at a key of their own."""
+
 KERNELS: dict[str, Callable[..., Any]] = {
     "copy_": copy_,
     "_local_scalar_dense": local_scalar_dense,
     "_pin_memory": pinning.pin,
-    **{name: registration.kernel(getattr(aten, name).default) for name in _WAITING},
+    **{name: registration.kernel(getattr(aten, name).default) for name in (*_WAITING, *SPARSE)},
 }
-"""The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key.
+"""The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key, those of
+``SPARSE`` are at that of sparse tensors.
 
 Whoever puts a kernel of his own in the place of one of these calls the original through this table.  torch may go on
 calling his after its library is destroyed, so it has to be able to pass on.
@@ -134,7 +138,8 @@ def install() -> None:
         registration.library("_").fallback(_fallback, key)
         library.impl("_to_copy", to_copy, key)
     for name, kernel in KERNELS.items():
-        library.impl(name, kernel, "CPU" if name == "_pin_memory" else "PrivateUse1")
+        key = "SparsePrivateUse1" if name in SPARSE else "PrivateUse1"
+        library.impl(name, kernel, "CPU" if name == "_pin_memory" else key)
     for name in plans.NATIVE:
         library.impl(name, registration.kernel(registration.operator(name)), "PrivateUse1")
     library.impl("is_pinned", pinning.is_pinned, "CPU")

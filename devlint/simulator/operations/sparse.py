@@ -61,6 +61,36 @@ def _to_copy(op: Any, args: Any, kwargs: Any) -> torch.Tensor:
 
 
 _MOVING = {"copy_": _copy, "_to_copy": _to_copy}
+_COALESCING = "mm mv addmm _sparse_addmm bmm hspmm _sparse_sparse_matmul _sparse_sum_backward".split()
+"""Operations whose kernels for CUDA begin by coalescing what is not, for which the host waits; those of the host need
+not (aten/src/ATen/native/sparse/cuda/SparseCUDATensorMath.cu)."""
+
+
+def _after_coalescing(handler: dispatch.Handler) -> dispatch.Handler:
+    """``handler``, given sparse tensors with one entry for each place."""
+
+    def run(op: Any, args: Any, kwargs: Any) -> Any:
+        if any(map(_has_doubles, args)):
+            args = [_coalesced(value) for value in args]
+        elif op is aten.mm.default and not _is_coo(args[0]) and _is_coo(args[1]):
+            # it computes the product of the transposed matrices, and what is transposed is out of order
+            args = args[0], _coalesced(args[1].transpose(0, 1)).transpose(0, 1)
+        return handler(op, args, kwargs)
+
+    return run
+
+
+def _coalesced(value: Any) -> Any:
+    return aten._coalesce.default(value) if _has_doubles(value) else value
+
+
+def _has_doubles(value: Any) -> bool:
+    """Whether several entries of a sparse tensor may be for one place."""
+    return _is_coo(value) and not host_of(value).is_coalesced() and host_of(value)._nnz() > 1
+
+
+def _is_coo(value: Any) -> bool:
+    return isinstance(value, SimulatedTensor) and value.layout is torch.sparse_coo
 
 
 def _sparse_or(handler: dispatch.Handler, dense: dispatch.Handler) -> dispatch.Handler:
@@ -112,3 +142,7 @@ def install() -> None:
     for name, handler in _MOVING.items():
         op = registration.operator(name)
         dispatch.HANDLERS[op] = _sparse_or(handler, dispatch.HANDLERS[op])
+    for name in _COALESCING:
+        op = registration.operator(name)
+        if op is not None:
+            dispatch.HANDLERS[op] = _after_coalescing(dispatch.HANDLERS.get(op, dispatch.run))

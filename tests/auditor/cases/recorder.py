@@ -428,6 +428,19 @@ def case_no_audit_no_difference() -> None:
         assert torch.equal(first, third)
 
 
+def case_entries_of_a_sparse_tensor_are_counted_by_the_host() -> None:
+    """As on an RTX 4090, where each product with a sparse matrix that is not in order waits for that: see
+    docs/confirmed.md."""
+    twice = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2), device=DEVICE)
+    once, dense = torch.eye(2, device=DEVICE).to_sparse(), torch.ones(2, 2, device=DEVICE)
+    waited = ("sync", "coalesce", True, 1)
+    for work in (twice.coalesce, lambda: twice @ dense, lambda: dense @ twice, lambda: dense @ once):
+        assert facts(only(work), "kind", "name", "blocking", "calls") == waited
+    for work in (once.coalesce, lambda: once @ dense, lambda: twice + twice, lambda: twice.t(), twice.to_dense):
+        assert seen(work) == []
+    assert (dense @ twice).cpu().tolist() == [[0, 3], [0, 3]]
+
+
 def case_a_failing_recorder_lets_the_script_run_on() -> None:
     session = Session(Settings(key=backend.KEY, kernels=backend.KERNELS))
     session.start(recorder(session))

@@ -3,8 +3,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const tables = data.tables.map(([title, unit, phase, timed]) => ({ title, unit, phase, timed }));
 const files = data.files.map(([name, chunks]) => ({ name, chunks }));
-const rows = data.rows.map(([table, file, line, direction, how, via, code, calls, bytes, seconds]) => (
-  { table, file, line, direction, how: data.texts[how], via: data.texts[via], code, calls, bytes, seconds }
+const rows = data.rows.map(([table, file, line, direction, how, via, code, calls, bytes, seconds, copying]) => (
+  { table, file, line, direction, how: data.texts[how], via: data.texts[via], code, calls, bytes, seconds, copying }
 ));
 const lines = data.lines.map(([table, file, line, calls, bytes, seconds]) => (
   { table, file, line, calls, bytes, seconds }

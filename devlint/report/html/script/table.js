@@ -11,9 +11,14 @@ const COLUMNS = [
     title: "blocked", numeric: true, key: (row) => most(row.seconds),
     cell: (row) => figure(unlessZero(row.seconds, duration)),
   },
+  {
+    title: "copying", numeric: true, key: (row) => most(row.copying ?? 0),
+    cell: (row) => figure(unlessZero(row.copying ?? 0, duration)),
+  },
   { title: "how", key: (row) => row.how, cell: (row) => make("td", {}, row.how) },
   { title: "code", key: (row) => row.code, cell: codeCell },
-].filter(({ title }) => title !== "blocked" || tables.some((table) => table.timed));
+].filter(({ title }) => title !== "blocked" || tables.some((table) => table.timed))
+  .filter(({ title }) => title !== "copying" || rows.some((row) => row.copying));
 const shown = { sort: null, falling: true, count: CHUNK, rows: [] };
 
 function figure(text) {
@@ -114,6 +119,8 @@ function prepareTable() {
     shown.count += 5 * CHUNK;
     extendTable();
   });
-  byId("table-hint").textContent = directions.map((name) => `${name}: ${DIRECTIONS[name]}`).join("; ");
+  const words = directions.map((name) => `${name}: ${DIRECTIONS[name]}`);
+  if (rows.some((row) => row.copying)) words.push("copying: how long the device took");
+  byId("table-hint").textContent = words.join("; ");
   fillTable();
 }
