@@ -89,9 +89,9 @@ def parse_errors(
 
 
 def _severity(failure: ParseFailure, filename: str) -> Severity:
-    """A hint where the program may run all the same, on a Python of its own, or once its reader has filled it in."""
-    unfinished = failure.unfinished and filename.endswith(NOTEBOOK)
-    return Severity.INFO if failure.newer or failure.elided or unfinished else Severity.ERROR
+    """A hint where the program may run all the same: on a Python of its own, or without the cell."""
+    cell = failure.of_syntax and filename.endswith(NOTEBOOK)
+    return Severity.INFO if failure.newer or failure.elided or cell else Severity.ERROR
 
 
 def _is_of_another_library(text: str) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from devlint.immutable import immutable
+from devlint.immutable import immutable, replace
 from devlint.source.files import content, toml
 
 Release = tuple[int, int]
@@ -101,7 +101,10 @@ def may_declare(names: Iterable[str]) -> bool:
 
 
 def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | None:
-    """What the files of one directory require: of the first kind of file that has a bound for torch."""
+    """What the files of one directory require: of the first kind of file that has a bound for torch.
+
+    Where that leaves open which is the youngest, the one that people are told to install is.
+    """
     try:
         names = sorted(os.listdir(directory))
         for folder in (_FOLDERS | _GUIDES if told else _FOLDERS).intersection(names):
@@ -109,12 +112,25 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
             names += [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
     except OSError:
         return None
-    for pattern, read in (_READERS | _PROSE if told else _READERS).items():
-        files = [os.path.join(directory, name) for name in names if re.fullmatch(pattern, name)]
-        found = [one for file in files for one in _of_file(file, read, release)]
-        if found:
-            return min(found, key=lambda one: one.release)
-    return None
+    found = next(filter(None, (_of_files(directory, names, one, release) for one in _READERS.items())), [])
+    if found and (not told or release is not oldest):
+        return min(found, key=lambda one: one.release)
+    said = [_of_files(directory, names, one, release) for one in (_PROSE.items() if told else ())]
+    if not found:
+        return min(next(filter(None, said), []), key=lambda one: one.release, default=None)
+    first = min(found, key=lambda one: one.release)
+    pinned = [
+        one.latest for several in said for one in several if one.latest is not None and one.latest >= first.release
+    ]
+    return first if first.latest is not None or not pinned else replace(first, latest=max(pinned))
+
+
+def _of_files(
+    directory: str, names: Sequence[str], kind: tuple[str, Callable[[str, bytes], Iterable[str]]], release: Reader
+) -> list[TorchRequirement]:
+    """The bounds of all files of a kind."""
+    files = [os.path.join(directory, name) for name in names if re.fullmatch(kind[0], name)]
+    return [one for file in files for one in _of_file(file, kind[1], release)]
 
 
 def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]], release: Reader) -> list[TorchRequirement]:
@@ -131,7 +147,7 @@ def _of_file(file: str, read: Callable[[str, bytes], Iterable[str]], release: Re
 
 # -- one declaration ---------------------------------------------------------------------------------------------------
 
-_DECLARATION = r"(?:[\w.-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
+_DECLARATION = r"(?:[\w./-]+::)?(?P<name>[A-Za-z][\w.-]*?)\s*(?:\[[^]]*\])?\s*(?P<bounds>[=<>!~^\d(*].*)?"
 _WHEEL = r"(?:^|[\s/@])torch-(?P<version>\d+\.\d+)[^/]*\.whl"
 _TORCH = r"(?<![\w.-])(?:py)?torch(?:[`*\])]*\([^\s)]*\)|[`*\])]*)\s*"
 """How prose names it, as a link perhaps."""
@@ -385,11 +401,13 @@ _READERS: Readers = {
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
 _DOCUMENT = r"(?:[^/]*\.(?:md|rst|txt)|[^/.]*)"
+_INSTALLING = r"(?:install|environment|set_?up|quick[_-]?start|getting[_-]?started)"
+"""How documents are called that say how to begin."""
 _SET_UP = r"(?:[^/]*[_-])?(?:install|setup|set_up|create|env|environment|conda|requirements)(?:[_-][^/]*)?\.sh"
 """Scripts that make an environment."""
 _PROSE: Readers = {
-    rf"(?i:install{_DOCUMENT})": _prose,
-    rf"(?i:readme{_DOCUMENT}|docs?/[^/]*install{_DOCUMENT})": _prose,
+    rf"(?i:{_INSTALLING}{_DOCUMENT})": _prose,
+    rf"(?i:readme{_DOCUMENT}|docs?/[^/]*{_INSTALLING}{_DOCUMENT})": _prose,
     rf"(?i:.*dockerfile.*|(?:(?:{'|'.join(sorted(_GUIDES))})/)?{_SET_UP})": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{pattern})" for pattern in (*_READERS, *_PROSE)))

@@ -480,7 +480,7 @@ def test_nothing_of_this_is_loaded_for_other_files(tree) -> None:
 def test_the_same_mistake_in_several_cells_is_told_once(tree) -> None:
     """Seen in BirdSet: a replacement gone wrong."""
     tree({"a.ipynb": notebook("x = 'a\n", "y = 1\n", "z = 'b\n", "w = (\n")})
-    found = json.loads(run("--output-format", "json", "a.ipynb").stdout)
+    found = json.loads(run("--select", "DVL900", "--output-format", "json", "a.ipynb").stdout)
     assert [(one["code"], one["cell"], len(one["related"])) for one in found] == [("DVL900", 1, 1), ("DVL900", 4, 0)]
 
 

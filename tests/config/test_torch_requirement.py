@@ -11,6 +11,9 @@ from devlint.config.torch_requirement import nearest, oldest
 WHEEL = "https://wheels.example/cu111/torch-1.9.0%2Bcu111-cp38-cp38-linux_x86_64.whl"
 
 
+BOUND = "[options]\ninstall_requires =\n    torch>=1.12\n"
+
+
 @pytest.mark.parametrize(
     ("declaration", "release"),
     [
@@ -344,3 +347,29 @@ def test_how_people_are_told_to_install_it(tmp_path: Path, line: str, release: t
     write(tmp_path, "README.md", f"First `{line}`.\n")
     found = nearest(str(tmp_path), {})
     assert (found and found.release) == release
+
+
+@pytest.mark.parametrize(
+    ("files", "release", "latest"),
+    [
+        # seen in AIRS: the environment as conda exports it, and a page of its own
+        ({"environment.yml": "dependencies:\n  - pytorch/linux-64::pytorch==2.1.0=py3.8_cuda11.8_0\n"}, (2, 1), (2, 1)),
+        ({"ENVIRONMENT.md": "mamba install pytorch=2.3.0 pytorch-cuda=11.8 -c pytorch\n"}, (2, 3), (2, 3)),
+        # seen in SparseDrive
+        ({"docs/quick_start.md": "pip3 install torch==1.13.0+cu116\n"}, (1, 13), (1, 13)),
+        # seen in wesep: any may do, this one is in use
+        ({"setup.cfg": BOUND, "README.md": "conda install pytorch=1.12.1 -c pytorch\n"}, (1, 12), (1, 12)),
+        ({"setup.cfg": BOUND, "README.md": "Needs PyTorch 1.12.\n"}, (1, 12), None),
+        # what is older than what is asked for is a word of long ago
+        ({"setup.cfg": BOUND, "README.md": "conda install pytorch=1.8 -c pytorch\n"}, (1, 12), None),
+    ],
+)
+def test_the_youngest_that_people_are_told_to_install(
+    tmp_path: Path, files: dict[str, str], release: tuple[int, int], latest: tuple[int, int] | None
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = nearest(str(tmp_path), {})
+    assert found is not None
+    assert (found.release, found.latest) == (release, latest)

@@ -11,14 +11,12 @@ from devlint.immutable import replace
 from devlint.rules.base import Applicability, Fix, Report, Reports, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal, way_to
-from devlint.rules.code.control_flow import builds_no_graph_at, conditions
+from devlint.rules.code.control_flow import builds_no_graph_at
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.device_choice import gains_little
 from devlint.rules.code.imports import importing
 from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
-from devlint.source.file_kinds import is_notebook
-from devlint.source.syntax import walk
 from devlint.torch_api.rows import Topic
 
 _DTYPES = {
@@ -76,8 +74,8 @@ class LegacyCudaTensorType(DeprecatedName):
       the tensor, which NCCL takes from CUDA alone, and in tests; and of `volatile=` under `torch.no_grad()`, be it
       around all calls of the function in the file: nothing is lost.
     - Nothing says which torch the project needs: then `volatile=` is for those who select the rule.
-    - `set_default_tensor_type` in a notebook, or under a condition on a dtype, `if dtype == torch.float64`, is for
-      those who select the rule.
+    - `set_default_tensor_type` is for those who select the rule: `set_default_device` takes its place, but not for
+      `torch.Tensor(n)`, and `set_default_dtype` besides.
     - Files that never ask which accelerator there is, or stop where CUDA is not available, are written for CUDA alone:
       who selects the rule is told. So is who does of a type of CUDA's where the code has no device at hand.
 
@@ -108,9 +106,8 @@ class LegacyCudaTensorType(DeprecatedName):
         elif site.path == VARIABLE and site.call is not None and self.can_name(_WITHOUT_VARIABLES):
             yield self._variable(site, site.call)
         elif site.path != VARIABLE:
-            # who keeps an old notebook, or supports another dtype besides, has little reason to touch the line
-            few = is_notebook(self.source.filename) or any(map(_tells_dtypes, conditions(self.source, site.node)))
-            yield from (replace(report, asked=report.asked or few) for report in super().judge(site))
+            # what takes its place leaves `torch.Tensor(n)` on the CPU, and the dtype to another function
+            yield from (replace(report, severity=Severity.INFO) for report in super().judge(site))
 
     def _type(self, site: Mention, kind: str) -> Reports:
         node = site.node
@@ -199,12 +196,6 @@ class LegacyCudaTensorType(DeprecatedName):
         removed = removal(self.source, found)
         used = f"Use `{text}`" if edits.fits(text) else "Use the tensor itself"
         return edits.fix_of(used, removed or self.replace(call, text), safe=fresh or grad)
-
-
-def _tells_dtypes(test: ast.expr) -> bool:
-    """Whether a condition compares with a dtype of torch."""
-    compared = (part for part in walk(test) if isinstance(part, ast.Compare))
-    return any(_DTYPE.fullmatch(ast.unparse(side)) for part in compared for side in (part.left, *part.comparators))
 
 
 def _is_new(node: ast.expr) -> bool:

@@ -33,6 +33,7 @@ READ = (
     ".yaml",
     "Pipfile",
     ".md",
+    ".MD",
     ".rst",
     "README",
     "Dockerfile",

@@ -350,6 +350,7 @@ def test_a_finding_comes_back_as_it_was() -> None:
         shared="much",
         selected=True,
         implied=True,
+        unproven=Severity.WARNING,
     )
     (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
     for part in (finding, span, places[0], fix, fix.edits[0], finding.context):

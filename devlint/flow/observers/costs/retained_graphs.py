@@ -140,7 +140,8 @@ def _accumulation(statement: ast.stmt, losses: dict[str, ast.AST]) -> tuple[str,
             value = right if _holder(left) == holder else left if _holder(right) == holder else None
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         call = statement.value
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "append" and len(call.args) == 1:
+        alone = len(call.args) == 1 and not call.keywords
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "append" and alone:
             holder, value, kind = _holder(call.func.value), call.args[0], "list"
     part = _part(value, losses) if holder and value is not None else None
     return None if part is None or part.id == holder else (holder, kind, part)
