@@ -29,6 +29,7 @@ _OF_HOST = re.compile("with arguments from the '(NestedTensor)?CPU' backend|Defa
 """Errors that speak of the host where a device is meant."""
 _of_thread = threading.local()
 _HOST = torch.device("cpu")
+_AT_ONCE = contextlib.nullcontext()
 _NO_TENSORS = frozenset((int, float, bool, complex, str, type(None), torch.dtype))
 
 
@@ -73,11 +74,14 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     index, pinned = max(places) if places else -1, False
     if plan.has_device:
         index, pinned = _redirect(host_kwargs, index)
-    if plan.random and index >= 0 and host_kwargs.get("generator") is None:
-        with random_numbers(index):
+    drawn = plan.random and index >= 0 and host_kwargs.get("generator") is None
+    try:
+        with random_numbers(index) if drawn else _AT_ONCE:
             out = plan.compute(*host_args, **host_kwargs)
-    else:
-        out = plan.compute(*host_args, **host_kwargs)
+    except (RuntimeError, IndexError):
+        if index < 0 or not plans.is_of_host(op):
+            raise
+        return taken_apart(op, args, kwargs)
     if plan.returned:
         return _returned(plan, args, kwargs)
     if plan.changes_shape:
@@ -97,7 +101,7 @@ def _wrapped(plan: plans.Plan, out: Any, args: Any, index: int) -> Any:
             return args[0]  # some operations return their argument as it is, such as ``lift_fresh``
         if out.is_nested:
             layouts.refuse_gradients(args)
-        return wrap(out, index)
+        return wrap(out, index, counted=plan.view)
     return wrap_all(out, index)
 
 

@@ -70,9 +70,20 @@ class Plan:
     """What computes it on the host."""
 
 
-@functools.cache
+_plans: dict[int, tuple[Plan, Any]] = {}
+"""By identity of the operation, which is kept as long: torch computes its hash in Python, for each look-up."""
+
+
 def of(op: Any) -> Plan:
-    """The plan of an operation (``torch.ops.aten.add.Tensor``), from its schema and torch's declaration of it."""
+    """The plan of an operation (``torch.ops.aten.add.Tensor``)."""
+    found = _plans.get(id(op))
+    if found is None:
+        found = _plans[id(op)] = _made(op), op
+    return found[0]
+
+
+def _made(op: Any) -> Plan:
+    """A plan, from the schema of the operation and from torch's declaration of it."""
     schema = op._schema
     namespace, _, name = schema.name.partition("::")
     arguments = schema.arguments
@@ -100,6 +111,12 @@ def of(op: Any) -> Plan:
         places=tuple(places.values()),
         compute=refusals.computing(op._op, name, tuple(places.values())) if namespace == "aten" else op._op,
     )
+
+
+def is_of_host(op: Any) -> bool:
+    """Whether the host has a kernel of its own, which refuses in its own words, for what CUDA makes of others."""
+    plan = of(op)
+    return plan.common is not None and plan.rule == "made of others" and _has_kernel(op, "CPU")
 
 
 def _writes(value: Any) -> bool:

@@ -56,7 +56,7 @@ class SimulatedTensor(torch.Tensor):
     ) -> Any:
         """Run an operation, below autograd; a class that says itself what becomes of it is left to do so."""
         for kind in types:
-            if not issubclass(kind, SimulatedTensor):
+            if kind is not SimulatedTensor and not issubclass(kind, SimulatedTensor):
                 return NotImplemented
         return dispatch(func, args, kwargs or {})  # type: ignore[misc]  # set when the backend is installed
 
@@ -188,8 +188,8 @@ def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
         storage.__class__ = kind
 
 
-def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
-    """The host tensor's memory as a tensor of a virtual device.
+def wrap(host: torch.Tensor, index: int, requires_grad: bool = False, counted: bool = False) -> SimulatedTensor:
+    """The host tensor's memory as a tensor of a virtual device; ``counted`` if another tensor there has it already.
 
     Raises ``NotImplementedError`` for a quantized one, and for what is neither dense nor sparse nor nested.
     """
@@ -219,7 +219,7 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
         torch._C._set_neg(result, True)
     if host.dtype.is_complex and host.is_conj():
         torch._C._set_conj(result, True)
-    if on_made is not None:
+    if not counted and on_made is not None:
         on_made(host, index)
     return result
 

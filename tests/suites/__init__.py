@@ -1,7 +1,7 @@
 """Test suites of other projects, on the CPU and on the simulated accelerator, side by side.
 
 * ``python -m tests.suites SOURCES`` takes a folder of unpacked source packages or clones, runs each suite that it knows
-  twice, and writes the figures and every difference with its reason into ``results.md``.
+  twice, and writes the figures and every difference with its reason into ``docs/simulator.md``.
 * ``python -m tests.suites SOURCES --suite kornia`` runs one of them and prints its differences.
 * ``python -m tests.suites --list`` tells what each suite needs, which of its tests are run, and what is left out.
 

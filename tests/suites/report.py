@@ -10,7 +10,7 @@ from .running import Run
 from .table import HERE, SUITES, Suite
 
 FIGURES = HERE / "figures.json"
-RESULTS = HERE / "results.md"
+RESULTS = HERE.parents[1] / "docs" / "simulator.md"
 BEGIN, END = "<!-- suites: begin -->", "<!-- suites: end -->"
 _HEAD = """\
 | suite | version | CPU: passed, failed | simulated | on the device | fail on both | differ | pass | time |
@@ -89,26 +89,13 @@ def markdown(found: dict[str, dict]) -> str:
         if suite.name in found:
             part = "" if suite.all_files else "; files that mention a device"
             part += f", one of {suite.every}" if suite.every > 1 else ""
-            lines.append(
-                f"| {suite.name} | {', '.join(f'`{name}`' for name in suite.tests)}{part} | {suite.left_out} |"
-            )
+            lines.append(f"| {suite.name} | {', '.join(suite.tests)}{part} | {suite.left_out} |")
     return "\n".join(lines) + "\n"
 
 
 def write(found: dict[str, dict], path: Path = RESULTS) -> None:
-    """Put the tables between the markers of a page, or make the page."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else f"{_PAGE}\n{BEGIN}\n{END}\n"
+    """Put the tables between the markers of a page; at its end, if it has none."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     path.write_text(f"{before}{BEGIN}\n{markdown(found)}{END}{after}", encoding="utf-8")
-
-
-_PAGE = """\
-# Test suites on the CPU and on the simulated accelerator
-
-Written by `python -m tests.suites SOURCES`. Each suite ran twice with its own switch for the device, once on the CPU
-and once on one simulated device. "On the device" is the number of tests that made a tensor there. "Pass" is the share
-that passes of the tests that pass on the CPU or need a device, without those whose reason is of the kinds "hardware"
-(what a simulation cannot have), "project" (the test, or the code under test, is wrong on every accelerator), "skipped"
-(by the suite itself, where there is an accelerator) and "numerics" (equal up to rounding).
-"""

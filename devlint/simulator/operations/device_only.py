@@ -1,4 +1,4 @@
-"""What devices compute and the host does not: FFTs in half precision, `nansum` of complex numbers, wider products."""
+"""What devices compute and the host does not: FFTs in half precision, `nansum` of complex numbers, wider results."""
 
 from __future__ import annotations
 
@@ -69,8 +69,27 @@ def _product(op: Any, args: Any, kwargs: Any) -> Any:
     return dispatch.dispatch(plain, tuple(aten._to_copy.default(factor, dtype=dtype) for factor in factors), kwargs)
 
 
+def _softmax(op: Any, args: Any, kwargs: Any) -> Any:
+    """A softmax of half precision whose result is of single precision: the kernel converts what it reads."""
+    given, dim, half_to_float = args
+    if half_to_float and given.dtype is torch.float16:
+        return dispatch.run(op, (aten._to_copy.default(given, dtype=torch.float32), dim, False), kwargs)
+    return dispatch.run(op, args, kwargs)
+
+
+def _softmax_backward(op: Any, args: Any, kwargs: Any) -> Any:
+    """The gradient of such a softmax, which is of half precision again."""
+    gradient, output, dim, dtype = args
+    if dtype is torch.float16 and gradient.dtype is torch.float32:
+        return aten._to_copy.default(dispatch.run(op, (gradient, output, dim, gradient.dtype), kwargs), dtype=dtype)
+    return dispatch.run(op, args, kwargs)
+
+
 def install() -> None:
     """Register the handlers."""
+    for name in ("_softmax", "_log_softmax"):
+        registration.handle(name, _softmax)
+        registration.handle(f"{name}_backward_data", _softmax_backward)
     for name in _FUNCTIONS:
         registration.handle(name, _transform, "AutogradPrivateUse1")
     for name in ("_fft_c2c", "_fft_c2r", "_fft_r2c"):

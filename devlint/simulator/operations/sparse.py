@@ -126,12 +126,22 @@ def _run(op: Any, *args: Any, **kwargs: Any) -> Any:
     return dispatch.dispatch(op, args, kwargs)
 
 
+def _run_sparse(op: Any, *args: Any, **kwargs: Any) -> Any:
+    for value in args:
+        if isinstance(value, torch.Tensor) and not isinstance(value, SimulatedTensor) and value.device.type != "cpu":
+            layout = layouts.title(value.layout)
+            raise NotImplementedError(
+                f"devlint does not simulate {op.name()} for a tensor of layout {layout} made in C++"
+            )
+    return dispatch.run(op, args, kwargs)
+
+
 def install() -> None:
     """Register what runs operations on sparse tensors; the kernels for dense ones must have been."""
     dispatch.HANDLERS.update(dict.fromkeys(_PROPERTIES, _property))
     library = registration.library()
     for key in KEYS:
-        registration.library("_").fallback(lambda op, *args, **kwargs: dispatch.run(op, args, kwargs), key)
+        registration.library("_").fallback(_run_sparse, key)
         for name, handler in _MOVING.items():
             library.impl(name, registration.kernel(registration.operator(name), handler), key)
     for key in ("NestedTensorPrivateUse1", "NestedTensorCUDA"):

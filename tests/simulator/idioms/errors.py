@@ -36,6 +36,11 @@ def _() -> None:
     x += torch.tensor(1.0, device=d)
 
 
+@idiom("what has a kernel of its own on the CPU only", raises="Dimension out of range (expected to be in range of")
+def _() -> None:
+    torch.narrow_copy(torch.ones(2, device=d), 3, 0, 1)
+
+
 @idiom("scalars of two devices", raises="but found at least two devices, cuda:0 and cuda:1!")
 def _() -> None:
     torch.tensor(1.0, device="cuda:0") + torch.tensor(1.0, device="cuda:1")

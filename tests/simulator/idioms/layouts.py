@@ -114,6 +114,22 @@ def _() -> None:
     assert _coo().to_sparse_csr().to_sparse_csc().to_sparse_coo().is_cuda
 
 
+@idiom("compressed tensors like those of the CPU are whole")
+def _() -> None:
+    for layout, blocks in COMPRESSED.items():
+        given = torch.eye(4).to_sparse(layout=layout, blocksize=blocks)
+        for make in (
+            torch.empty_like,
+            torch.zeros_like,
+            torch.ones_like,
+            lambda x, **how: torch.full_like(x, 2, **how),
+        ):
+            x = make(given, device=d)
+            assert x.device == torch.device("cuda:0")
+            assert x.layout is layout
+            assert x.cpu().to_dense().shape == x.to_dense().shape == given.shape
+
+
 @idiom("computing with sparse tensors gives what the CPU gives")
 def _() -> None:
     x = torch.randn(4, 4, device=d).relu().to_sparse()

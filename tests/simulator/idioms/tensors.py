@@ -221,3 +221,15 @@ def _() -> None:
     batch = {"x": torch.ones(2), "y": [torch.ones(1), torch.zeros(1)]}
     moved = torch.utils._pytree.tree_map(lambda t: t.to(d), batch)
     assert moved["y"][1].is_cuda
+
+
+@idiom("a softmax of half precision whose result is of single precision")
+def _() -> None:
+    x = torch.randn(2, 3, device=d, dtype=torch.float16, requires_grad=True)
+    for name in ("_softmax", "_log_softmax"):
+        out = getattr(torch.ops.aten, name)(x, 1, True)
+        assert torch.equal(out, getattr(torch.ops.aten, name)(x.float(), 1, False))
+        (found,) = torch.autograd.grad(out.square().sum(), x)
+        (expected,) = torch.autograd.grad(getattr(torch.ops.aten, name)(x.float(), 1, False).square().sum(), x)
+        assert found.dtype is torch.float16
+        assert torch.equal(found, expected)

@@ -87,7 +87,8 @@ def _take(host: torch.Tensor, index: int) -> None:
         return
     size = -(-storage.nbytes() // _BLOCK) * _BLOCK
     pools = _devices[index]
-    if size > _capacity(index) - pools["all"][0].current:
+    capacity = _capacity(index) if _fractions else card.memory
+    if size > capacity - pools["all"][0].current:
         raise _out_of_memory(index, storage.nbytes())
     storage._devlint_block = size and _Block(
         (pools["all"], pools["small_pool" if size <= _SMALL else "large_pool"]), size

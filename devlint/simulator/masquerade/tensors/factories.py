@@ -45,9 +45,16 @@ def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]
         if kwargs.get("pin_memory") and _on_host(kwargs.get("device")):
             del kwargs["pin_memory"]
             return pinning.mark(function(*args, **kwargs))
+        if name.endswith("_like") and kwargs.get("device") is not None and args and _is_compressed(args[0]):
+            # C++ code makes one of its parts, and no operation gets to see it
+            return function(*args, **{**kwargs, "device": args[0].device}).to(kwargs["device"])
         return function(*args, **kwargs)
 
     return wrapper
+
+
+def _is_compressed(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout not in (torch.strided, torch.sparse_coo, torch.jagged)
 
 
 def install(patches: Patches) -> None:
