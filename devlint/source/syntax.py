@@ -53,9 +53,15 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
     return found
 
 
+_FROM_BOUNDS = frozenset({"arange", "range", "randint", "linspace", "logspace"})
+"""Functions whose first argument is no size, but where numbers begin."""
+
+
 def makes_nothing(node: ast.AST | None) -> bool:
     """Whether a call makes a tensor without elements, which stands for nothing rather than for another."""
     first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _FROM_BOUNDS:
+        return False
     return (isinstance(first, ast.Constant) and first.value == 0) or (isinstance(first, ast.List) and not first.elts)
 
 

@@ -33,6 +33,14 @@ SCRIPTS = {
         x.cuda()
         x + torch.ones(4)
     """,
+    "numbers from 0 on are no empty tensor": """
+        kept = [torch.ones(2).cuda(), torch.ones(2).cuda()]
+        for _ in range(3):
+            fresh = torch.randint(0, 4, (2,)) * 2
+            there = torch.ones(2).cuda()
+            kept = [part + there for part in kept]  # raises
+            kept[0] = fresh
+    """,
     "a list under two names, made on one of two paths": """
         parts = [torch.ones(4), torch.ones(4)]
         if torch.get_num_threads() > 0:

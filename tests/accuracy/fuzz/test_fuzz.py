@@ -41,7 +41,5 @@ def test_agreement(name: str) -> None:
 
 @pytest.mark.slow
 def test_random_programs() -> None:
-    # among those of seed 1 is an error that is known to be missed: in the second round of a loop, what a comprehension
-    # makes of a list whose first item was exchanged in the first
-    done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "2")
+    done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
