@@ -36,7 +36,7 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
     if finding.code in wanted:
         return replace(finding, design="", shared="", selected=True)
     if finding.design:
-        return replace(finding, severity=Severity.INFO)
+        return replace(finding, severity=Severity.INFO, unproven=finding.severity)
     return finding if finding.severity > Severity.INFO else replace(finding, design=OF_RULE.format(finding.code))
 
 
@@ -56,8 +56,8 @@ def summarized(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _one(several: Sequence[Finding]) -> Finding:
-    """The first of several findings, which shows the places of the others, and whose fix mends as many as it can."""
-    first, *others = several
+    """The gravest of several findings, which shows the places of the others, and whose fix mends as many as it can."""
+    first, *others = sorted(several, key=lambda one: -(one.unproven or one.severity))
     fix = first.fix
     for second in (other.fix for other in others if other.filename == first.filename):
         if fix is not None and second is not None and not fix.overlaps(second):

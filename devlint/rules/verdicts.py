@@ -76,7 +76,7 @@ def _finding(
         asked=report.asked
         or _is_for_few(source, rule, severity, node)
         or _is_shown(source, rule, node)
-        or (inferred and _has_no_hints(source)),
+        or (inferred and ((rule.raising and not rule.hints) or _has_no_hints(source))),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, site.scope.owner),

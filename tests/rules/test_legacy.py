@@ -305,3 +305,23 @@ def test_what_other_libraries_have_given_up_is_told_to_those_who_ask(text: str, 
     text = f"import torch\n{text}"
     assert [finding.code for finding in told(text)] == codes
     assert check_source(text) == []
+
+
+FILTER = "import warnings\n\nwarnings.filterwarnings('ignore', {})\n"
+
+
+@pytest.mark.parametrize(
+    ("told_to", "everybody"),
+    [
+        ("message='`torch.cuda.amp.autocast.*is deprecated.*', category=FutureWarning", False),
+        (r"message=r'.*torch\.cuda\.amp\.autocast.*'", False),
+        ("category=FutureWarning", False),
+        ("message='Grad strides do not match.*', category=FutureWarning", True),
+        ("category=UserWarning", True),
+    ],
+)
+def test_whoever_has_the_warning_ignored_knows_of_it(told_to: str, everybody: bool) -> None:
+    """Seen in Retrieval-based-Voice-Conversion-WebUI."""
+    text = FILTER.format(told_to) + "import torch\n\nwith torch.cuda.amp.autocast():\n    pass\n"
+    assert [one.code for one in check_source(text)] == ["DVL701"] * everybody
+    assert [one.code for one in check_source(text, config=Config(rule_layers=(RuleLayer(("DVL701",)),)))] == ["DVL701"]

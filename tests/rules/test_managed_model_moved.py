@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.analysis import check_source
-from devlint.config.schema import Config, RuleLayer
 
 TEXT = """
 import pytorch_lightning as pl
@@ -43,38 +42,6 @@ def test_what_a_hook_makes_goes_to_the_device_of_the_trainer(made: str, told: st
     text = TEXT.format(made=made).replace("def mask", 'device = torch.device("cuda")\n\ndef mask')
     (found,) = (found for found in check_source(text) if found.code == "DVL114")
     assert found.help == told
-
-
-TRAINER = """
-import torch
-from accelerate import Accelerator
-
-class Trainer:
-    def __init__(self, path, model):
-        self.accelerator = Accelerator()
-        self.model = model
-        {first}
-        {second}
-
-    def resume(self, path):
-        self.load(path)
-
-    def load(self, path):
-        self.model.load_state_dict(torch.load(path, map_location="cpu"))
-        self.model.cuda()
-"""
-RESUMED, PREPARED = "self.resume(path)", "self.model = self.accelerator.prepare(self.model)"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "told"), [(RESUMED, PREPARED, 0), (PREPARED, RESUMED, 1), (PREPARED, "pass", 1)]
-)
-def test_what_is_prepared_after_it_was_loaded_is_asked_for(first: str, second: str, told: int) -> None:
-    """Seen in Amphion: the move comes too early to undo anything."""
-    text = TRAINER.format(first=first, second=second)
-    assert len([found for found in check_source(text) if found.code == "DVL114"]) == told
-    config = Config(rule_layers=(RuleLayer(("DVL114",)),))
-    assert len([found for found in check_source(text, config=config) if found.code == "DVL114"]) == 1
 
 
 def test_a_pipeline_takes_one_device_map_that_spreads_it() -> None:

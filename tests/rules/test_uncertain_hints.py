@@ -529,7 +529,7 @@ def test_samples_are_on_the_host_while_they_are_transformed(name: str, part: str
     """Seen in zamba, dinov3 and torch-uncertainty."""
     text = PATHWAYS.format(part)
     codes = [code for code, _ in told(text, name=name) if code in ("DVL103", "DVL107")]
-    assert codes == ["DVL107", "DVL103"] * everybody
+    assert codes == ["DVL103"] * everybody
     assert {"DVL103", "DVL107"} <= {code for code, _ in told(text, RuleLayer(("DVL103", "DVL107")), name=name)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from typing import ClassVar
 
 from devlint import torch_api
@@ -22,6 +23,8 @@ _YOUNG = (2, 0)
 """What came with this torch, or later, an installation that is still in use may lack."""
 _COMMON = (2, 2)
 """What a project that says nothing of its torch is taken to have."""
+_FILTERED = r"\b(?:filterwarnings|simplefilter)\(\s*(?:action=)?[\"']ignore[\"']([^()]*)\)"
+"""What Python is told to be silent about; torch warns of old names by a ``FutureWarning``."""
 _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
 
@@ -64,8 +67,14 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     # what a project of its time was written with, of which only its releases say what they have given up
     other = not row.name.startswith("torch.") or edits.in_test(rule.source, site.scope)
     young = row.since > (_COMMON if rule.target_torch is None else rule.target_torch)
-    asked = other or early or (bool(row.replacement) and young)
+    asked = other or early or (bool(row.replacement) and young) or _is_filtered(rule, site.path)
     return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
+
+
+def _is_filtered(rule: Rule, path: str) -> bool:
+    """Whether the file has torch's warning of a name filtered out: it is known there, and left."""
+    texts = (match[1].replace("\\", "") for match in re.finditer(_FILTERED, rule.source.text))
+    return any(path in text or ("FutureWarning" in text and "message" not in text) for text in texts)
 
 
 def _replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:

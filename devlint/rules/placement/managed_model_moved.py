@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from devlint.device import Kind
 from devlint.flow.catalog.creation import is_legacy
-from devlint.flow.syntax.names import of_self
 from devlint.immutable import immutable
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import function_at, way_to
+from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import shown
 from devlint.rules.placement.operands.meetings import can_be_told
 from devlint.sites.placement import ManagedMove
-from devlint.source.syntax import walk
 
 
 @immutable(frozen=True, slots=True)
@@ -108,8 +105,6 @@ class ManagedModelMoved(Rule):
     - The device map is no literal, or names one device: then a move to it does nothing.
     - It is quantized to 4 bits, or by a configuration that is not known.
     - `Accelerator(device_placement=False)`, and what was moved before it was prepared.
-    - The constructor moves what accelerate prepares later, as where it loads a checkpoint first: it is for those who
-      select the rule.
     - New tensors that go to `self.device`, or to where another tensor is, in Lightning's hooks.
     - The one branch offloads, and the other moves.
     - It is an info in Lightning's hooks where the device is one that the code has chosen, be it for what the machine
@@ -126,6 +121,7 @@ class ManagedModelMoved(Rule):
     """
 
     code = "DVL114"
+    hints = False
 
     def judge(self, site: ManagedMove) -> Reports:
         """A report for each such move."""
@@ -138,37 +134,14 @@ class ManagedModelMoved(Rule):
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else severity,
             steps=(site.by,),
             help=_to_the_trainers(site) if site.manager == "Lightning" and site.part else manager.help,
-            asked=self._is_optional(site) or (site.manager == "prepared" and self._is_loaded_first(site)),
+            asked=self._is_optional(site),
         )
-
-    def _is_loaded_first(self, site: ManagedMove) -> bool:
-        """Whether the constructor gets to the move, in a method that it calls, before the class prepares anything."""
-        function = function_at(self.source, site.node)
-        classes = (node for node in walk(self.source.tree) if isinstance(node, ast.ClassDef))
-        owner = next((node for node in classes if function in node.body), None)
-        if owner is None or not site.value.text.startswith("self."):
-            return False
-        methods = {item.name: item for item in owner.body if isinstance(item, ast.FunctionDef)}
-        if "__init__" not in methods or site.node in walk(methods["__init__"]):
-            return False
-        first = (call for call in _calls_of(methods, "__init__", set()) if call in (site.by.node, site.node))
-        return next(first, None) is site.node
 
     def _is_optional(self, site: ManagedMove) -> bool:
         """Whether the manager takes it over only under a condition, and the move stands outside of that."""
         moved = {outer for outer, _ in way_to(self.source, site.node)}
         managed = (outer for outer, inner in way_to(self.source, site.by.node) if isinstance(outer, ast.If))
         return any(outer not in moved for outer in managed)
-
-
-def _calls_of(methods: dict[str, ast.FunctionDef], name: str, seen: set[str]) -> Iterator[ast.Call]:
-    """The calls in a method as they are done, and those in the methods that it calls on ``self``."""
-    seen.add(name)
-    calls = [node for node in walk(methods[name]) if isinstance(node, ast.Call)]
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
-        yield call
-        if of_self(call.func) in methods.keys() - seen:
-            yield from _calls_of(methods, of_self(call.func), seen)
 
 
 def _to_the_trainers(site: ManagedMove) -> str:

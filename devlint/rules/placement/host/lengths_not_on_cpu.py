@@ -53,6 +53,7 @@ class LengthsNotOnCpu(Rule):
 
     code = "DVL108"
     raising = True
+    hints = False
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 

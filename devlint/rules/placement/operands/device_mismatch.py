@@ -90,6 +90,7 @@ class DeviceMismatch(Rule):
 
     code = "DVL101"
     raising = True
+    hints = False
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     observed = True
@@ -109,7 +110,7 @@ class DeviceMismatch(Rule):
         mismatches = [meeting for meeting in found if meeting.creation is None]
         for meeting in mismatches[:1]:
             stray, other = meeting.stray, meeting.other
-            maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
+            maybe = "can be" if len({leaf.kind for leaf in stray.device.leaves()}) > 1 else "is"
             place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
             target = beside(other, self.source, site) if site.measured is None and len(found) == len(mismatches) else ""
             help_ = _help(self.source, meeting, site)

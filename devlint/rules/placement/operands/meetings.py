@@ -242,7 +242,7 @@ def _rank(device: Device) -> tuple[int, bool]:
 
 def _cpu(device: Device) -> int:
     """How surely the device is the CPU on a machine with an accelerator: 2 surely, 1 on some path, 0 not at all."""
-    if device.kind is Kind.CPU:
+    if all(leaf.kind is Kind.CPU for leaf in device.leaves()):
         return 2
     if isinstance(device.guard, LoopRound) and device.then is not None and device.other is not None:
         # so it is when the loop begins, or in later rounds
