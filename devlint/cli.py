@@ -144,7 +144,9 @@ class _Check(_Command):
     help="text (the default), concise, json, json-lines, github, gitlab, sarif, junit or rdjson.",
 )
 @click.option("--output-file", metavar="FILE", help="Write the report there, whole or not at all.")
-@click.option("--evidence", metavar="FILE", help="Say of each finding what this record of an audit says of it.")
+@click.option(
+    "--evidence", metavar="FILE", help="Ask the record of an audit about each finding, and where things were."
+)
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")
 @click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the run fail: info, warning or error.")
@@ -175,10 +177,10 @@ def check(**options: Any) -> None:
 
 
 def _evidence(file: str) -> Any:
-    """What the run whose record a file holds says of findings."""
+    """The run whose record a file holds."""
     from devlint.auditor.judgement.evidence import Run
 
-    return Run.read(file).weigh
+    return Run.read(file)
 
 
 @main.command(
@@ -269,8 +271,9 @@ def report(
 
 @main.command(short_help="Say on which device a name is, and how it came there.")
 @click.argument("places", nargs=-1, required=True, metavar="FILE:LINE[:NAME]...")
+@click.option("--evidence", metavar="FILE", help="Say besides where the run of this record had it.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="For people, or programs.")
-def where(places: tuple[str, ...], output_format: str) -> None:
+def where(places: tuple[str, ...], output_format: str, evidence: str | None) -> None:
     """Show on which device the names of a line are, and how they came there.
 
     What code that devlint does not read does with devices can be said in rows of TOML: see docs/models.md.
@@ -282,7 +285,7 @@ def where(places: tuple[str, ...], output_format: str) -> None:
         from devlint.check.where.command import run
 
     with _heard():
-        code = run(places, output_format)
+        code = run(places, output_format, _evidence, evidence)
     sys.exit(code)
 
 

@@ -220,7 +220,7 @@ class Answer:
     ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be: "cpu", "cuda:1", what the
     code calls it, or "module" for wherever the module is that it belongs to. ``message`` says both in a sentence, or
     that nothing is known.  ``story`` are the places that led there.  ``caller`` is the function whose call says so,
-    empty where the code itself does.
+    empty where the code itself does; ``observed`` is where a run had it, in a sentence.
     """
 
     name: str
@@ -232,11 +232,12 @@ class Answer:
     certain: bool = False
     story: tuple[Place, ...] = ()
     caller: str = ""
+    observed: str = ""
 
     @property
     def known(self) -> bool:
         """Whether anything is known."""
-        return bool(self.kind or self.devices)
+        return bool(self.kind or self.devices or self.observed)
 
 
 def named(filename: str, cell: int) -> str:

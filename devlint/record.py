@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from devlint.observation import Observation
+
 FORMAT = 1
 
 WARM_UP = 2
@@ -392,6 +394,8 @@ class Process:
     wrappers: tuple[Wrapper, ...] = ()
     optimizers: tuple[Optimizer, ...] = ()
     models: Models = Models()
+    observations: tuple[Observation, ...] = ()
+    """Where the project's own functions had their arguments; empty before Python 3.12."""
     notes: tuple[str, ...] = ()
     """What the reader has to know of how this was observed."""
     failure: str = ""
@@ -419,6 +423,7 @@ class Record:
     """As in the JSON of ``devlint check``, with a ``measured`` besides."""
     advice: tuple[str, ...] | None = None
     digests: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the files in ``sources`` when the run was judged, in hexadecimal: whether one is still what ran."""
+    """SHA-256 of the files in ``sources``, and of those with ``observations``, when the run was judged, in hexadecimal:
+    whether one is still what ran."""
     sources: dict[str, dict[int, str]] = field(default_factory=dict)
     """The lines of code that the record speaks of, with some around them, by file and number."""

@@ -27,6 +27,7 @@ def counters(session: Session) -> list[Listener]:
 
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
+    from devlint.auditor.calls.observer import CallObserver
     from devlint.auditor.environment import Surroundings
     from devlint.auditor.loop.hooks import LoopHooks
     from devlint.auditor.loop.loaders import Loaders
@@ -63,5 +64,6 @@ def listeners(session: Session) -> list[Listener]:
         Optimizers(session),
         Wrappers(session),
         ForwardCheck(session),
+        CallObserver(session),
         Uncompiled(),  # last, when all functions of the audit are there
     ]

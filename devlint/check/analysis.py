@@ -15,7 +15,9 @@ from devlint.check.project import models
 from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
-from devlint.finding import Finding, Span, told
+from devlint.device import Device
+from devlint.finding import Finding, Place, Severity, Span
+from devlint.finding import told as asked_for
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.immutable import replace as exchanged
@@ -23,6 +25,8 @@ from devlint.rules.base import Rule
 from devlint.rules.selection import active_rules, asked, graded, graded_codes
 from devlint.rules.subsumption import subsumed, unasked
 from devlint.rules.verdicts import verdicts
+from devlint.sites.base import Site
+from devlint.sites.observed import Observations
 from devlint.source.context import in_context
 from devlint.source.stack import recursing
 from devlint.source.text import ParseFailure, decode
@@ -55,10 +59,12 @@ class Analyzer:
     filename: str
     config: Config
     project: ProjectView | None = None
+    observations: Observations | None = None
+    """What a run has seen of the file."""
 
     def findings(self, data: bytes) -> list[Finding]:
         """The findings in the content of the file, in order."""
-        return told(self.considered(data))
+        return asked_for(self.considered(data))
 
     def considered(self, data: bytes) -> list[Finding]:
         """The findings in the content of the file, in order, and those that nobody asked for."""
@@ -83,7 +89,7 @@ class Analyzer:
 
     def findings_in_code(self, code: bytes | str) -> list[Finding]:
         """The findings in Python code, in order."""
-        return told(self._considered_in_code(code))
+        return asked_for(self._considered_in_code(code))
 
     def _considered_in_code(self, code: bytes | str) -> list[Finding]:
         """What is found in Python code: it is parsed, analysed and judged, and comments silence some."""
@@ -104,13 +110,16 @@ class Analyzer:
             kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
             kept.sort(key=lambda finding: finding.sort_key)
             withheld = [finding for finding in kept if finding.asked]
-            return graded(in_context(source, told(kept)), self.config) + withheld
+            return graded(in_context(source, asked_for(kept)), self.config) + withheld
 
     def _judged(self, source: Source, rules: Sequence[type[Rule]]) -> list[Finding] | ParseFailure:
         """What the rules say, in no particular order and each once."""
         try:
             # An `elif` chain of 300 branches nests as deep.
-            return recursing(partial(rule_findings, source, rules, self.config, self.project))
+            found = partial(rule_findings, source, rules, self.config, self.project)
+            if self.observations is not None:
+                found = partial(taught_findings, source, rules, self.config, self.project, self.observations)
+            return recursing(found)
         except RecursionError:
             if _depth(source.tree) < TOO_DEEP:
                 raise
@@ -133,12 +142,54 @@ def rule_findings(
     source: Source, rules: Sequence[type[Rule]], config: Config, project: ProjectView | None
 ) -> list[Finding]:
     """What rules say of the sites that are inferred from a file, in no particular order and each once."""
-    sites = analyze(source.tree, source.text, source.filename, project, models.catalog(config))
+    return [finding for finding, _ in _found(source, rules, config, project)]
+
+
+def taught_findings(
+    source: Source, rules: Sequence[type[Rule]], config: Config, project: ProjectView | None, observations: Observations
+) -> list[Finding]:
+    """The same with what a run has seen of the file: what is found only then says on what it rests.
+
+    What is not found any more was about what the code leaves open.
+    """
+    from devlint.flow.program.observations import rests_on_facts
+
+    told: set[tuple[str, Device]] = set()
+    read = {(one.code, one.span): (one, site) for one, site in _found(source, rules, config, project, None, told)}
+    seen = _found(source, rules, config, project, observations, told)
+    taught = {(one.code, one.span): _resting(source, one, site) for one, site in seen}
+    left = [one for key, (one, site) in read.items() if key not in taught and rests_on_facts(site)]
+    return left + [_better(read[key][0] if key in read else None, one) for key, one in taught.items()]
+
+
+def _better(read: Finding | None, taught: Finding) -> Finding:
+    """What the code says by itself, unless a run makes more of it."""
+    if read is None or taught.severity > read.severity or (read.asked and not taught.asked):
+        return taught
+    return read
+
+
+def _found(
+    source: Source,
+    rules: Sequence[type[Rule]],
+    config: Config,
+    project: ProjectView | None,
+    observations: Observations | None = None,
+    told: set[tuple[str, Device]] | None = None,
+) -> list[tuple[Finding, Site]]:
+    catalog = models.catalog(config)
+    sites = analyze(source.tree, source.text, source.filename, project, catalog, observations, told)
     home = None if project is None else partial(project.home, source)
     # what happens in another file is for that one to say
     own = sites if home is None else (site for site in sites if home(site.node) is source)
-    found = verdicts(source, rules, own, config.target_torch, home, config.latest_torch)
-    return [finding for finding, _ in found]
+    return verdicts(source, rules, own, config.target_torch, home, config.latest_torch)
+
+
+def _resting(source: Source, finding: Finding, site: Site) -> Finding:
+    """A finding with where a run had what it speaks of; that another run has it there is probable at most."""
+    places = (Place(source.span(step.node), step.label) for step in site.observed)
+    related = tuple(dict.fromkeys((*finding.related, *places)))
+    return replace(finding, severity=min(finding.severity, Severity.WARNING), related=related)
 
 
 def _depth(tree: ast.AST) -> int:

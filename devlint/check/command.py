@@ -6,7 +6,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,10 @@ from devlint.check.options import STDIN, Options, check_combination, configure, 
 from devlint.check.outcome import Result
 from devlint.check.output import note, show
 from devlint.check.project.content import LARGEST, TOO_LARGE, Content
+from devlint.check.witness import Witness
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
-from devlint.finding import Failure, Finding
+from devlint.finding import Failure
 from devlint.report.wording import plural
 from devlint.rules.subsumption import summarized
 from devlint.streams import open_streams
@@ -34,12 +35,10 @@ if TYPE_CHECKING:
 
 COLLECTING = (5_000_000, 5, 5)
 """When garbage is looked for."""
-Weigh = Callable[[Iterable[Finding], Mapping[str, bytes]], list[Finding]]
-"""The findings with what a run says of each; beside them, the content of files that are not read from the disk."""
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
-def run(options: Options, evidence: Callable[[str], Weigh]) -> int:
+def run(options: Options, evidence: Callable[[str], Witness]) -> int:
     """Check what the options say, print the report, and return the exit code.
 
     ``evidence`` reads the record of a run that is asked about the findings; a ConfigError says what is wrong with it.
@@ -60,7 +59,7 @@ def run(options: Options, evidence: Callable[[str], Weigh]) -> int:
         return EXIT_INTERRUPTED
 
 
-def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
+def _run(options: Options, evidence: Callable[[str], Witness]) -> int:
     caching = CachePolicy(options)
     resolver, config = configure(options, caching.selectors)
     check_combination(options, config)
@@ -70,14 +69,14 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
         sys.stdout.write(settings(config, first_directory(options)))
         return EXIT_CLEAN
     # what is wrong with a record is better known before the work
-    weigh = evidence(options.evidence) if options.evidence is not None else None
+    witness = evidence(options.evidence) if options.evidence is not None else None
     filters = _filters(options, config)
     task = _task(options, filters)
     if reads_stdin(options):
-        result, contents = _check_stdin(options, config, task)
+        result, contents = _check_stdin(options, config, task, witness)
     else:
         try:
-            result, contents = _check_files(options, resolver, task, filters, caching.cache(config)), {}
+            result, contents = _check_files(options, resolver, task, filters, caching.cache(config), witness), {}
         finally:
             # also what was found before Ctrl-C
             problem = caching.save()
@@ -94,8 +93,8 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     result.findings = filters.new(result.findings)
     # a baseline has none of them
     result.withheld = replace(filters, baseline=None).new(result.withheld)
-    if weigh is not None:
-        result.findings = weigh(result.findings, contents)
+    if witness is not None:
+        result.findings = witness.weigh(result.findings, contents)
     elif not contents:
         _leave_out(result)
     result.findings = summarized(result.findings)
@@ -185,7 +184,12 @@ def _compared(options: Options, baseline: Baseline, result: Result) -> Baseline:
 
 
 def _check_files(
-    options: Options, resolver: Resolver, task: Task | None, filters: Filters, cache: Cache | None
+    options: Options,
+    resolver: Resolver,
+    task: Task | None,
+    filters: Filters,
+    cache: Cache | None,
+    witness: Witness | None,
 ) -> Result:
     from devlint.report.progress import Progress
 
@@ -195,13 +199,17 @@ def _check_files(
         note("warning: no Python files found under the given paths")
     elif discovery.targets and not targets and not options.quiet:
         note(f"No Python file has changed since {options.since}.")
+    if witness is not None:
+        targets = [target._replace(observations=witness.observations(target.path)) for target in targets]
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
         result = check_targets(targets, options.jobs, progress, task, cache)
     result.errors[:0] = discovery.errors
     return result
 
 
-def _check_stdin(options: Options, config: Config, task: Task | None) -> tuple[Result, dict[str, bytes]]:
+def _check_stdin(
+    options: Options, config: Config, task: Task | None, witness: Witness | None
+) -> tuple[Result, dict[str, bytes]]:
     """What comes of the standard input, and its content, fixed if that is asked for, under its name."""
     name = options.stdin_filename or STDIN
     if sys.stdin is None:
@@ -219,7 +227,8 @@ def _check_stdin(options: Options, config: Config, task: Task | None) -> tuple[R
     from devlint.check.task import Task
 
     project = view_of(Target(name, len(data), config)) if options.stdin_filename else None
-    outcome = (task or Task()).apply(Content(data), Analyzer(name, config, project))
+    observations = witness.observations(name, data) if witness is not None else None
+    outcome = (task or Task()).apply(Content(data), Analyzer(name, config, project, observations))
     result = Result()
     result.add(outcome, config)
     return result, {name: data if outcome.data is None else outcome.data}

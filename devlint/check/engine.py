@@ -68,7 +68,9 @@ def check_targets(
     models.look_again()
     result = Result()
     by_path = {target.path: target for target in targets}
-    found = [] if cache is None else [(target.path, cache.find(target)) for target in targets]
+    # what a run has seen of a file is not in the cache
+    lasting = [target for target in targets if target.observations is None]
+    found = [] if cache is None else [(target.path, cache.find(target)) for target in lasting]
     known = [Outcome(path, findings) for path, findings in found if findings is not None]
     settled = {outcome.path for outcome in known}
     left = [target for target in targets if target.path not in settled]
@@ -78,7 +80,7 @@ def check_targets(
     for done, outcome in enumerate(chain(known, _outcomes(left, jobs, task, cache is not None)), 1):
         target = by_path[outcome.path]
         result.add(outcome, target.config)
-        if cache is not None and outcome.dependencies is not None:
+        if cache is not None and outcome.dependencies is not None and target.observations is None:
             cache.keep(target, outcome.findings, outcome.dependencies)
         if progress:
             progress(done, len(targets))

@@ -29,7 +29,7 @@ def _values(config: Config) -> Iterator[tuple[str, str]]:
     yield _torch(config)
     yield "fail-on", json.dumps(str(config.fail_on))
     yield "output-format", json.dumps(config.output_format)
-    for key in ("baseline", "cache-dir"):
+    for key in ("baseline", "evidence", "cache-dir"):
         if value := getattr(config, key.replace("-", "_")):
             yield key, json.dumps(value)
     yield "no-cache", json.dumps(config.no_cache)

@@ -81,7 +81,7 @@ class Task:
                 # whoever names it should know; in a directory it is one of the files that are not devlint's business
                 reason = None if target.given else f"its cells are in {language}, not in Python"
                 return Outcome(target.path, error=reason)
-        return self.apply(content, Analyzer(target.path, target.config, view_of(target)))
+        return self.apply(content, Analyzer(target.path, target.config, view_of(target), target.observations))
 
     def apply(self, content: Content, analyzer: Analyzer) -> Outcome:
         """Do it with what was read."""

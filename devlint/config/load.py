@@ -61,7 +61,7 @@ def from_table(table: object, path: str, validate: Validator) -> Config:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
             raise ConfigError(f"{path}: {key}: {error}") from error
-    for key in {"baseline", "cache_dir"} & values.keys():
+    for key in {"baseline", "cache_dir", "evidence"} & values.keys():
         values[key] = os.path.join(values["root"], values[key])
     values["models"] = tuple(os.path.join(values["root"], name) for name in values.get("models", ()))
     if "audit" in values:

@@ -57,6 +57,7 @@ class Config:
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
     baseline: str | None = None
+    evidence: str | None = None
     cache_dir: str | None = None
     no_cache: bool = False
     budgets: tuple[tuple[str, float], ...] = ()

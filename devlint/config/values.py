@@ -120,6 +120,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "audit": _audit,
     "baseline": _file,
     "cache-dir": _directory,
+    "evidence": _file,
     "exclude": _patterns,
     "exclude-kinds": _kinds,
     "extend-exclude": _patterns,

@@ -28,6 +28,7 @@ from devlint.device.lattice import (
     accelerator,
     choice,
     parse,
+    seen,
     symbol,
 )
 from devlint.device.wording import AN_ITEM
@@ -59,5 +60,6 @@ __all__ = [
     "accelerator",
     "choice",
     "parse",
+    "seen",
     "symbol",
 ]

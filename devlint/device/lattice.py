@@ -3,6 +3,8 @@
 A device is a fact (the CPU, ``cuda:1``), a *symbol* (``args.device``, or wherever the caller keeps ``x``: unknown, but
 the same each time it is named), a *choice* between two devices made by a condition, or unknown.  ``same`` and
 ``differs`` answer yes, no or cannot tell (``None``); a claim rests on a yes, never on the lack of one.
+What was *observed* of a symbol in a run is a fact that keeps its identity: it can prove that two differ, since they
+did, and never that they are the same, unless they are one.
 Both are symmetric; ``choice`` is idempotent, unknown where a side is (but for loops and availability), and of bounded
 depth.
 """
@@ -15,7 +17,7 @@ import re
 
 from devlint.device import wording
 from devlint.device.conditions import AVAILABLE, ITEMS, Condition, EachItem, LoopRound, Wanted
-from devlint.immutable import immutable
+from devlint.immutable import immutable, replace
 
 
 class Kind(enum.Enum):
@@ -50,7 +52,7 @@ class Device:
 
     ``type`` and ``index`` belong to accelerators, ``symbol`` (an identity), ``text`` and ``role`` to symbols,
     ``guard``, ``then`` and ``other`` to choices.  ``implied`` marks a CPU that nobody asked for: the default of a torch
-    factory.
+    factory.  ``seen_of`` is the symbol of which a run has observed it: that is no fact of the code.
     """
 
     kind: Kind
@@ -63,6 +65,7 @@ class Device:
     then: Device | None = None
     other: Device | None = None
     implied: bool = False
+    seen_of: Device | None = None
 
     def __str__(self) -> str:
         """How a message names the device."""
@@ -92,6 +95,16 @@ class Device:
         return all(leaf.kind is not Kind.UNKNOWN for leaf in self.leaves())
 
     @property
+    def observed(self) -> bool:
+        """Whether a run has seen it there, which shows that it can be there, and not that it always is."""
+        return self.seen_of is not None
+
+    @property
+    def identity(self) -> str:
+        """What is the same each time it is named: the symbol, or the one of which it was observed."""
+        return self.symbol if self.seen_of is None else self.seen_of.symbol
+
+    @property
     def switched(self) -> bool:
         """A choice of the code between the CPU and something else: on a machine with an accelerator, that one."""
         if self.then is not None and self.guard is AVAILABLE:
@@ -104,8 +117,10 @@ class Device:
         if self.then is not None and self.other is not None and isinstance(self.guard, LoopRound):
             # a round that finds it on the CPU finds it there whatever the machine has
             return self.then.switched and self.other.switched
-        chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
-        kinds = {leaf.kind for leaf in self.leaves()}
+        # where a run had something, the code has not chosen
+        leaves = [leaf for leaf in self.leaves() if not leaf.observed]
+        chosen = [leaf for leaf in leaves if leaf.kind is Kind.CPU and not leaf.implied]
+        kinds = {leaf.kind for leaf in leaves}
         return Kind.CPU in kinds and (Kind.ACCELERATOR in kinds or (bool(chosen) and Kind.SYMBOL in kinds))
 
     def same(self, that: Device) -> bool | None:
@@ -119,16 +134,20 @@ class Device:
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             answers = {a.same(b) for a in self.leaves() for b in that.leaves()}
             return answers.pop() if len(answers) == 1 and self.switched == that.switched else None
+        if self.identity and self.identity == that.identity:
+            return True
         if self.kind is not that.kind:
             return False if Kind.SYMBOL not in (self.kind, that.kind) else None
+        # what was seen in one place may be in two elsewhere
+        always = None if self.observed or that.observed else True
         if self.kind is Kind.CPU:
-            return True
+            return always
         if self.kind is Kind.SYMBOL:
-            return True if self.symbol == that.symbol else None
+            return None
         if self.type != that.type:
             return False
         if self.index == that.index:
-            return True
+            return always
         # "cuda" is the current device, cuda:0 unless set_device or a context says otherwise
         return None if None in (self.index, that.index) else False
 
@@ -152,7 +171,9 @@ class Device:
             return _any(*(self._parts(that, mine, theirs) for mine, theirs in sides))
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             return _any(*(a.differs(b) for a in self._sides() for b in that._sides()))
-        if Kind.CPU in (self.kind, that.kind) and Kind.SYMBOL in (self.kind, that.kind):
+        # where a run had something on the CPU, it may have had there what nobody looked at, too
+        read = not self.observed and not that.observed
+        if read and Kind.CPU in (self.kind, that.kind) and Kind.SYMBOL in (self.kind, that.kind):
             return True
         same = self.same(that)
         return None if same is None else not same
@@ -265,6 +286,11 @@ def parse(text: str) -> Device | None:
 def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
     """A device known only by its identity ``key``; ``text`` is how the code spells it."""
     return Device(Kind.SYMBOL, symbol=key, text=text, role=role)
+
+
+def seen(place: Device, named: Device) -> Device:
+    """The place where a run has observed what the code knows as a symbol."""
+    return replace(place, seen_of=named)
 
 
 def choice(guard: Condition, then: Device, other: Device, text: str = "") -> Device:

@@ -12,24 +12,38 @@ from devlint.sites.base import Site
 from devlint.source.file_kinds import is_test_file
 
 if TYPE_CHECKING:
+    from devlint.device import Device
     from devlint.flow.program.project import Project
+    from devlint.sites.observed import Observations
 
 
 def analyze(
-    tree: ast.Module, text: str, filename: str = "", project: Project | None = None, catalog: Catalog = BUILT_IN
+    tree: ast.Module,
+    text: str,
+    filename: str = "",
+    project: Project | None = None,
+    catalog: Catalog = BUILT_IN,
+    observations: Observations | None = None,
+    told: set[tuple[str, Device]] | None = None,
 ) -> Iterator[Site]:
     """The sites of a parsed file; nothing where it does not speak of torch.
 
     ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others, ``catalog``
-    what is stated of libraries.
+    what is stated of libraries.  ``told`` is given where the code itself says that arguments are; ``observations`` are
+    what a run has seen of the file, which counts for nothing where the code was ``told`` to say otherwise before.
     """
     if not speaks_of_torch(text) and not catalog.mentioned(text):
         return
     from devlint.flow.engine.engine import Engine
     from devlint.flow.engine.foreign_files import ForeignFile
+    from devlint.flow.program.observations import Observed
 
     engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile, catalog=catalog)
+    if observations is not None:
+        engine.observed = Observed(engine.index, observations, told or ())
     yield from engine.run()
+    if told is not None:
+        told |= engine.told
     engine.dissolve()
 
 

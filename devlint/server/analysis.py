@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from devlint.check.analysis import Analyzer
 from devlint.check.discovery.exclusion import force_excluded
@@ -18,11 +19,13 @@ from devlint.check.project.view import ProjectView, view_of
 from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.check.rewrite.suppressions import suppressed as with_comments
 from devlint.check.where.lookup import NoSuchNameError, where, where_in_cell
+from devlint.check.witness import Witness
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Answer, Finding
 from devlint.rules.selection import validate
 from devlint.server.documents import Snapshot
+from devlint.sites.observed import Observations
 from devlint.source.document import Document, UnfixableError
 from devlint.source.notebook.script import Script
 from devlint.source.text import ParseFailure, encoding_of
@@ -150,6 +153,25 @@ def suppressed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
     return _rewritten(analysis, lambda analyzer: with_comments(code, analyzer, found, [finding], "")[0])
 
 
+def _observations(snapshot: Snapshot, config: Config) -> Observations | None:
+    """What a run has seen of a document as it is now, if the configuration names its record, and that is there."""
+    try:
+        changed = os.stat(config.evidence).st_mtime_ns if config.evidence is not None else None
+    except OSError:
+        return None
+    if config.evidence is None or changed is None:
+        return None
+    return _run(config.evidence, changed).observations(snapshot.filename, _encoded(snapshot.parts[0].text))
+
+
+@lru_cache(maxsize=4)
+def _run(record: str, changed: int) -> Witness:
+    """The run whose record a file has held since it was last changed."""
+    from devlint.auditor.judgement.evidence import Run
+
+    return Run.read(record)
+
+
 def _rewritten(analysis: Analysis, code: Callable[[Analyzer], bytes | None]) -> dict[int, str] | None:
     """The texts of the parts with other code, by cell; ``None`` where there is none."""
     try:
@@ -177,6 +199,8 @@ def told(snapshot: Snapshot, uri: str, row: int, column: int) -> Sequence[Answer
         if isinstance(opened, OpenedNotebook):
             return where_in_cell(opened.script, part.text, snapshot.filename, (part.cell, row), "", column, project)
         source = Source.parse(part.text, snapshot.filename)
-        return () if isinstance(source, ParseFailure) else where(source, row, "", column, project)
+        if isinstance(source, ParseFailure):
+            return ()
+        return where(source, row, "", column, project, _observations(snapshot, config))
     except (ConfigError, NoSuchNameError):
         return ()

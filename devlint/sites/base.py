@@ -106,13 +106,15 @@ class Site:
     """A place where something happens to a device.
 
     ``measured`` is what an audit saw there, ``None`` where the site was inferred from the code; ``via`` names the file
-    and line of the library that did it, where the code at ``node`` only called that.
+    and line of the library that did it, where the code at ``node`` only called that.  ``observed`` tells where a run
+    had what is in it, where the code was read with what a run has seen.
     """
 
     node: ast.AST
     scope: Scope
     measured: Measurement | None = field(default=None, kw_only=True)
     via: str = field(default="", kw_only=True)
+    observed: tuple[Step, ...] = field(default=(), kw_only=True)
 
     @property
     def repeated(self) -> bool:

@@ -24,6 +24,7 @@ from devlint.device import (
     accelerator,
     choice,
     parse,
+    seen,
     symbol,
 )
 
@@ -71,6 +72,56 @@ def nested_alike(device: Device, outside: int = -1) -> bool:
 
 
 pairs = related().filter(lambda pair: all(device.known and nested_alike(device) for device in pair))
+
+
+observed = st.builds(seen, facts, symbols)
+mixed = st.one_of(simple, observed, choices(st.one_of(simple, observed)).filter(lambda device: device.known))
+
+
+# --- What a run has seen ------------------------------------------------------------------------------------------
+
+
+@given(mixed, mixed)
+def test_the_laws_hold_of_what_a_run_has_seen(one: Device, two: Device) -> None:
+    assert one.same(two) is two.same(one)
+    assert one.differs(two) is two.differs(one)
+    assert not (one.same(two) and one.differs(two))
+    assert one.same(one) is True
+    assert one.differs(one) is False
+
+
+@given(observed, simple)
+def test_what_was_seen_is_the_same_as_itself_and_nothing_else(one: Device, other: Device) -> None:
+    assert one.seen_of is not None
+    assert one.same(other) is (True if other == one.seen_of else None if one.same(other) is None else False)
+    assert one.same(one.seen_of) is True
+    assert one.differs(one.seen_of) is False
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "differs"),
+    [
+        (seen(FIRST, INPUT), CPU, True),
+        (seen(FIRST, INPUT), IMPLIED_CPU, True),
+        (seen(CPU, INPUT), CUDA, True),
+        (seen(CPU, INPUT), seen(FIRST, PLACE), True),
+        (seen(FIRST, INPUT), SECOND, True),
+        # it can be there, and elsewhere
+        (seen(FIRST, INPUT), FIRST, None),
+        (seen(CPU, INPUT), CPU, None),
+        (seen(FIRST, INPUT), seen(FIRST, PLACE), None),
+        # what nobody looked at may be anywhere
+        (seen(CPU, INPUT), ARGS, None),
+        (seen(CPU, INPUT), PLACE, None),
+        (seen(FIRST, INPUT), ARGS, None),
+        # but on a machine with an accelerator the code goes to that
+        (seen(CPU, INPUT), SWITCH, True),
+    ],
+)
+def test_whether_what_was_seen_differs(one: Device, two: Device, differs: bool | None) -> None:
+    assert one.differs(two) is differs
+    assert two.differs(one) is differs
+    assert not one.same(two)
 
 
 # --- Laws ---------------------------------------------------------------------------------------------------------

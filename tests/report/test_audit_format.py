@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import devlint
-from devlint import record
+from devlint import observation, record
 from tests.report import records
 
 PAGE = Path(devlint.__file__).parents[1] / "docs" / "audit-record.md"
@@ -21,8 +21,9 @@ if not PAGE.is_file():
 TEXT = PAGE.read_text(encoding="utf-8")
 CLASSES = {
     name: value
-    for name, value in vars(record).items()
-    if dataclasses.is_dataclass(value) and value.__module__ == record.__name__
+    for module in (record, observation)
+    for name, value in vars(module).items()
+    if dataclasses.is_dataclass(value) and value.__module__ == module.__name__
 }
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)

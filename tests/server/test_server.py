@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types
 
+from devlint.auditor.running import storage
+from devlint.observation import Observation, Sight
+from devlint.record import Process, Record
 from devlint.rules.registry import registry
 from tests.server.client import Editor, applied, editor
 
@@ -183,6 +187,34 @@ def test_a_safe_fix_is_preferred_and_holds_for_its_version(tmp_path: Path) -> No
         workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True)
     )
     played(tmp_path, scene, workspace=workspace)
+
+
+def test_hover_tells_what_a_run_has_seen(tmp_path: Path) -> None:
+    text = "import torch\n\n\ndef f(values):\n    return values.t() + torch.ones(3)\n"
+    file = tmp_path / "a.py"
+    file.write_text(text, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.devlint]\nevidence = "run.json"\n', encoding="utf-8")
+    values = Sight(name="values", kinds=("tensor",), devices=("cuda:0",), calls=40)
+    seen = Observation(file=str(file), function="f", line=4, calls=40, sights=(values,))
+    digests = {str(file): hashlib.sha256(file.read_bytes()).hexdigest()}
+    process = Process(pid=1, device="cuda:0", observations=(seen,))
+    storage.write(Record(processes=(process,), digests=digests, findings=()), str(tmp_path / "run.json"))
+
+    async def scene(client: Editor) -> None:
+        async def told() -> str:
+            shown = await client.hover(uri, 4, 13)
+            assert shown is not None
+            assert isinstance(shown.contents, types.MarkupContent)
+            return shown.contents.value
+
+        uri = await client.open(file, text)
+        assert (await told()).startswith(
+            "`values` is wherever the caller keeps it; `values` was on `cuda:0` in run.json (40 calls)\n"
+        )
+        client.type(uri, text + "# later\n")
+        assert "run.json" not in await told()
+
+    played(tmp_path, scene)
 
 
 def test_hover(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from devlint.auditor.judgement.judge import judge
 from devlint.auditor.judgement.observations.measure import Seen, measure
+from devlint.auditor.judgement.teaching import observations
 from devlint.auditor.profile.reading import OF_THE_DEF
 from devlint.auditor.running import storage
 from devlint.config.messages import leads_out
@@ -24,6 +25,7 @@ from devlint.report.formats.exchange import has_file
 from devlint.report.progress import Progress
 from devlint.rules.registry import registry
 from devlint.sites import proof
+from devlint.sites.observed import Observations
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Traces
 from devlint.source.files import held
 from devlint.source.text import decode, split_lines
@@ -104,8 +106,9 @@ _MEANING: Mapping[str, Callable[[_Left], object]] = {
 class Run:
     """The record of a run as a witness for findings."""
 
-    def __init__(self, record: Record) -> None:
-        """``record`` is judged anew, by all rules, whatever the configuration was when it was kept."""
+    def __init__(self, record: Record, name: str = "the run") -> None:
+        """``record``, of that name, is judged anew, by all rules, whatever the configuration was when it was kept."""
+        self._name = name
         self._record = judge(record, Config().selecting(RuleLayer(("ALL",))))
         self._files: dict[str, tuple[str, bool]] = {}
 
@@ -118,7 +121,7 @@ class Run:
         except storage.RecordError as error:
             raise ConfigError(f"--evidence: {error}") from error
         try:
-            return cls(record)
+            return cls(record, os.path.basename(file))
         except Exception as error:
             # Whatever else somebody's file can hold.
             reason = f"{type(error).__name__}: {error}"
@@ -131,6 +134,13 @@ class Run:
         """
         weighed = [_weighed(finding, self._evidence(finding, contents)) for finding in findings]
         return sorted(weighed, key=_rank)
+
+    def observations(self, filename: str, data: bytes | None = None) -> Observations | None:
+        """What the run has seen of a file, or of its content; ``None`` if that is nothing, or it has changed since."""
+        if not any(process.observations for process in self._record.processes):
+            return None
+        name, same = self._find(filename, {} if data is None else {filename: data})
+        return observations(self._record, name, self._name) if same and name in self._record.digests else None
 
     def _evidence(self, finding: Finding, contents: Mapping[str, bytes]) -> Evidence:
         rule = registry().get(finding.code)

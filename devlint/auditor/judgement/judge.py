@@ -42,7 +42,9 @@ def judge(record: Record, config: Config | Resolver | None = None) -> Record:
     sources = _sources(record, [finding for finding, _ in judged], locator)
     # What was known before is of the files that ran; they may have changed since.
     known = record.digests if record.findings is not None else {}
-    present = {file: digest for file in sources if (digest := locator.digest(file))}
+    observed_in = (observation.file for process in record.processes for observation in process.observations)
+    files = dict.fromkeys((*sources, *observed_in))
+    present = {file: digest for file in files if (digest := locator.digest(file))}
     return replace(record, findings=findings, digests=known or present, sources=sources)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import click
 from devlint.check.discovery.target import Target
 from devlint.check.project.view import view_of
 from devlint.check.where.lookup import NoSuchNameError, where, where_in_notebook
+from devlint.check.witness import Witness
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
 from devlint.finding import Answer, Finding, Severity, named
@@ -38,11 +39,20 @@ class Question:
     cell: int = 0
 
 
-def run(places: Sequence[str], output_format: str) -> int:
-    """Answer every question: 0 if something is known of each, 1 if of some nothing is, 2 if one makes no sense."""
+def run(
+    places: Sequence[str],
+    output_format: str,
+    evidence: Callable[[str], Witness] | None = None,
+    record: str | None = None,
+) -> int:
+    """Answer every question: 0 if something is known of each, 1 if of some nothing is, 2 if one makes no sense.
+
+    ``evidence`` reads a record: the one that is given, or else the one that the configuration of a file names.
+    """
     open_streams()
     try:
-        answers = [(question, _answers(question)) for question in map(question_of, places)]
+        witness = evidence(record) if evidence is not None and record is not None else None
+        answers = [(question, _answers(question, evidence, witness)) for question in map(question_of, places)]
     except (ConfigError, NoSuchNameError) as error:
         from devlint.report.terminal import one_line
 
@@ -72,7 +82,7 @@ def question_of(place: str) -> Question:
     return Question(match["file"], int(match["row"]), "" if column else word, column, cell)
 
 
-def _answers(question: Question) -> list[Answer]:
+def _answers(question: Question, evidence: Callable[[str], Witness] | None, witness: Witness | None) -> list[Answer]:
     filename = question.filename
     try:
         data = content(filename)
@@ -87,7 +97,10 @@ def _answers(question: Question) -> list[Answer]:
         source = Source.parse(data, filename, project.tree)
         if isinstance(source, ParseFailure):
             raise ConfigError(f"{filename}:{source.row}:{source.column}: {source.message}")
-        return where(source, question.row, question.name, question.column, project)
+        if witness is None and evidence is not None and config.evidence is not None and os.path.isfile(config.evidence):
+            witness = evidence(config.evidence)
+        seen = witness.observations(filename, data) if witness is not None else None
+        return where(source, question.row, question.name, question.column, project, seen)
     except NoSuchNameError as error:
         raise NoSuchNameError(f"{named(filename, question.cell)}: {error}") from error
 
@@ -103,6 +116,7 @@ def _object(answer: Answer) -> dict[str, Any]:
         "certain": answer.certain,
         "message": answer.message,
         "caller": answer.caller or None,
+        "observed": answer.observed or None,
         "filename": absolute(answer.filename),
         **place_of(answer.span),
         "story": places(answer.story, answer.filename),

@@ -19,6 +19,7 @@ from devlint.source.tree import Source
 if TYPE_CHECKING:
     from devlint.check.project.view import ProjectView
     from devlint.flow.engine.queries import Known, Watch, Watched
+    from devlint.sites.observed import Observations
     from devlint.source.notebook.script import Script
 
 
@@ -32,8 +33,11 @@ def where(
     name: str = "",
     column: int = 0,
     project: ProjectView | None = None,
+    observations: Observations | None = None,
 ) -> list[Answer]:
     """What is known of the names of a line: of one of them, or of the one at a column (from 1), if that is given.
+
+    Of what the code leaves open a run may have seen something: ``observations``.
 
     If it is asked for, a name of which nothing is known has an answer that says so; else it has none.
     """
@@ -43,7 +47,7 @@ def where(
     if not found and name:
         raise NoSuchNameError(f"there is no name `{name}` in line {row}")
     asked = bool(name or column)
-    watch = _watched(source, [node for node, _, _ in found], project)
+    watch = _watched(source, [node for node, _, _ in found], project, observations)
     answers: dict[tuple[str, str, str], Answer] = {}
     for node, text, span in found:
         if not asked and text == "self":
@@ -57,14 +61,16 @@ def where(
     return [answer for answer in answers.values() if answer.known or answer.name not in told]
 
 
-def _watched(source: Source, nodes: list[Watched], project: ProjectView | None) -> Watch:
+def _watched(
+    source: Source, nodes: list[Watched], project: ProjectView | None, observations: Observations | None
+) -> Watch:
     from devlint.flow.catalog.libraries import BUILT_IN
     from devlint.flow.engine.queries import Watch, watched
 
     catalog = BUILT_IN if project is None else project.catalog
     if not nodes or not ("torch" in source.text or catalog.mentioned(source.text)):
         return Watch(())
-    return recursing(partial(watched, source.tree, source.text, nodes, project, catalog))
+    return recursing(partial(watched, source.tree, source.text, nodes, project, catalog, observations))
 
 
 def _names(source: Source, row: int) -> Iterator[tuple[Watched, str, Span]]:
@@ -94,9 +100,11 @@ def _answer(source: Source, text: str, span: Span, known: Known, project: Projec
         home = source if project is None else project.home(source, step.node)
         if hasattr(step.node, "lineno"):
             places.append(Place(home.span(step.node), step.label, "" if home is source else home.filename))
-    message = f"`{text}` {known.says}"
+    message = f"`{text}` {known.says}" if known.says else f"the code does not say where `{text}` is"
     if known.caller:
         message += f", as {known.caller if ' ' in known.caller else f'`{known.caller}`'} calls this"
+    if known.observed:
+        message += f"; {known.observed}"
     return Answer(
         text,
         source.filename,
@@ -107,6 +115,7 @@ def _answer(source: Source, text: str, span: Span, known: Known, project: Projec
         known.certain,
         tuple(dict.fromkeys(places)),
         known.caller,
+        known.observed,
     )
 
 

@@ -19,6 +19,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import PLACED, DeviceValue, as_tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Environment, Flag, Named, Opaque, Value
 from devlint.flow.program.def_use import Code, apart
+from devlint.flow.program.observations import Observed
 from devlint.flow.program.project import changes_default
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.program.type_hints import is_device_name
@@ -134,6 +135,10 @@ class Interpreter(ABC):
         self.default_device: object = None
         self.watch: Callable[[Frame, ast.AST, Value], None] | None = None
         """Who wants to know the values of names, each where it stands."""
+        self.observed: Observed | None = None
+        """Where a run has seen what the code leaves open, if one is asked."""
+        self.told: set[tuple[str, Device]] = set()
+        """Where some call in the code says that an argument is, by its symbol."""
         self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`predicates.keep` knows of tests."""
         self.bound: set[str] = set()
@@ -378,8 +383,8 @@ class Frame(Environment):
         return Operand(
             node=node,
             text=self.interpreter.text(node),
-            device=self.state.settled(tensor.device),
-            many=tensor.many,
+            device=self.settled(tensor.device),
+            many=self._sized(value) if tensor.many is None else tensor.many,
             certain=tensor.certain or self.interpreter.moves_batches(tensor.batch),
             story=origin.story or _story_of_argument(value),
             factory=origin.factory,
@@ -398,6 +403,17 @@ class Frame(Environment):
         """Where a module is now."""
         held = DEVICE.of(self.state.heap, module.oid)
         return UNKNOWN_DEVICE if held is None else self.state.settled(held)
+
+    def settled(self, place: Device) -> Device:
+        """A place as the known conditions leave it, and where they leave it open, as a run has seen it."""
+        place, observed = self.state.settled(place), self.interpreter.observed
+        return place if observed is None else observed.place(place, self.info, self.state)
+
+    def _sized(self, value: Value) -> bool | None:
+        """Whether an argument surely has dimensions, as a run has seen it."""
+        observed = self.interpreter.observed
+        sized = observed is not None and isinstance(value, Opaque) and observed.is_sized(value.key)
+        return True if sized else None
 
     def own_place(self) -> Device:
         """Where the module is whose method runs, wherever that may be."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from devlint import device
@@ -73,6 +74,7 @@ class Engine(Interpreter):
         super().__init__(
             Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host, OBSERVERS
         )
+        self.observed = None if host is None else host.observed
         self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
@@ -125,8 +127,8 @@ class Engine(Interpreter):
             # it may wait, whatever else it does
             if function in training:
                 self.run_alone(function)
-        for kind in self.observers:
-            yield from self.component(kind).sites()
+        sites = chain.from_iterable(self.component(kind).sites() for kind in self.observers)
+        yield from sites if self.observed is None else map(self.observed.attested, sites)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, ``None`` where it has no such name."""
@@ -362,6 +364,7 @@ class Engine(Interpreter):
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
         self.component(CallContexts).entered(frame, info, inner.state.env)
+        activation.tell(frame, inner)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
         if not self.finished:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from devlint import device
-from devlint.device import AVAILABLE, Device, Role
+from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE, ORIGIN
@@ -17,9 +17,11 @@ from devlint.flow.domain.values import Mapping, Opaque, Sequence, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.engine.foreign_files import ForeignFile
 from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.program.observations import Observed, SeenSymbol, key_of
 from devlint.flow.program.project import Project
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
+from devlint.sites.observed import Observations
 
 _MOST_STEPS = 4
 """A container tells the stories of so many of its parts."""
@@ -32,7 +34,7 @@ class Known:
     """What is known of a name: what it is ("tensor", "module", ...; empty if unknown), where, and how it came there.
 
     ``says`` is the sentence's end that says where it is, or ``may be``; ``caller`` is the function that passes it, if
-    this is what only that call says.
+    this is what only that call says.  ``observed`` says in a sentence where a run had it.
     """
 
     kind: str = ""
@@ -41,23 +43,28 @@ class Known:
     certain: bool = True
     story: tuple[Step, ...] = ()
     caller: str = ""
+    observed: str = ""
 
     @property
     def mere(self) -> bool:
         """Whether it is an argument of which nothing says that it has a device at all."""
-        return not self.kind and self.device.role is Role.INPUT
+        return not self.kind and self.device.role is Role.INPUT and not self.observed
 
     @property
     def tells(self) -> bool:
         """Whether there is anything to tell."""
-        return bool(self.says)
+        return bool(self.says or self.observed)
 
 
 class Watch:
-    """The nodes to look at, and what came of them: the last that was said of each, and what callers make of it."""
+    """The nodes to look at, and what came of them: the last that was said of each, and what callers make of it.
 
-    def __init__(self, nodes: Collection[Watched]) -> None:
+    Beside that stands what a run has seen: the interpreter does not hear of it here.
+    """
+
+    def __init__(self, nodes: Collection[Watched], observed: Observed | None = None) -> None:
         self._nodes = frozenset(nodes)
+        self._observed = observed
         self._alone: dict[ast.AST, Known] = {}
         self._muted: dict[ast.AST, Known] = {}
         self._called: dict[ast.AST, dict[tuple[str, str], Known]] = {}
@@ -67,12 +74,27 @@ class Watch:
         if node not in self._nodes:
             return
         known = known_of(frame, value)
+        seen = self._seen(frame, value)
+        if seen is not None:
+            known = replace(known, observed=seen.step.label)
         if frame.inlined:
             caller = frame.caller.info.name if frame.caller is not None and frame.caller.info is not None else ""
             called = replace(known, caller=caller or "the top level")
             self._called.setdefault(node, {})[called.caller, called.says] = called
         else:
             (self._muted if frame.interpreter.muted else self._alone)[node] = known
+
+    def _seen(self, frame: Frame, value: Value) -> SeenSymbol | None:
+        """What a run has seen of a value that the code knows by its name alone."""
+        if self._observed is None:
+            return None
+        if isinstance(value, Opaque):
+            return self._observed.known(value.key)
+        if isinstance(value, Module):
+            place = frame.own_place() if value.text == "self" else frame.place_of(value)
+        else:
+            place = value.device if isinstance(value, (Tensor, Batches, DeviceValue)) else device.UNKNOWN
+        return self._observed.known(key_of(place, frame.info)) if place.kind is Kind.SYMBOL else None
 
     def met(self, node: ast.AST) -> bool:
         """Whether the interpreter came by, and not only on behalf of a caller."""
@@ -216,11 +238,16 @@ _NOWHERE = ast.Name("", ast.Load())
 
 
 def watched(
-    tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
+    tree: ast.Module,
+    text: str,
+    nodes: Collection[Watched],
+    project: Project | None,
+    catalog: Catalog,
+    observations: Observations | None = None,
 ) -> Watch:
-    """What the interpreter makes of some names of a file, each where it stands."""
+    """What the interpreter makes of some names of a file, each where it stands, and what a run has seen of them."""
     engine = Engine(tree, text, project=project, foreign=ForeignFile, catalog=catalog)
-    watch = Watch(nodes)
+    watch = Watch(nodes, None if observations is None else Observed(engine.index, observations))
     engine.watch = watch.note
     for _ in engine.run():
         pass

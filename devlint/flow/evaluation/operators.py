@@ -7,7 +7,7 @@ import ast
 from devlint.device import PathTaken
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import join
-from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Unknown, Value
 from devlint.flow.transfer import placement
 from devlint.immutable import replace
@@ -28,7 +28,9 @@ def operate(
     """The result of ``left <operator> right``."""
     if isinstance(left, Const) and isinstance(right, Const):
         return UNKNOWN
-    if not isinstance(left, (Tensor, Batches)) and not isinstance(right, (Tensor, Batches)):
+    # of two arguments only a run can say that they are in two places
+    seen = frame.interpreter.observed is not None and surely_tensor(left) and surely_tensor(right)
+    if not seen and not isinstance(left, (Tensor, Batches)) and not isinstance(right, (Tensor, Batches)):
         return _operate_other(left, right)
     operands = ((left_node, left, "left"), (right_node, right, "right"))
     return placement.elementwise(frame, node, placement.symbol(node), operands, inplace)

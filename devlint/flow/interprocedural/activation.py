@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint import device
-from devlint.device import Condition, Kind, PathTaken, Returned, Role
+from devlint.device import Condition, Device, Kind, PathTaken, Returned, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
@@ -13,7 +13,7 @@ from devlint.flow.domain.export import outside
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.state import State, rejoin
-from devlint.flow.domain.tensors import DeviceValue, Tensor
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Unknown, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
@@ -67,10 +67,47 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
                 api_use.device(frame, slot.default, "parameter")
         elif slot.unknown.hint == "tensor" and (frame.interpreter.index.label or _is_strange(value)):
             value = _shown(value)
-        env[slot.name] = value
+        env[slot.name] = _as_seen(frame, value)
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
             env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
+
+
+def _as_seen(frame: Frame, value: Value) -> Value:
+    """An argument of which the code does not show what it is, as a run has seen it: always a tensor, or tensors.
+
+    That it is on the host, the code shows only by what it does with it in some place.
+    """
+    observed = frame.interpreter.observed
+    known = observed.known(value.key) if observed is not None and isinstance(value, Opaque) else None
+    if known is None or not isinstance(value, Opaque) or known.sighting.kind not in ("tensor", "tensors", "device"):
+        return value
+    if value.hint and (value.hint != "host" or known.sighting.place.kind is not Kind.ACCELERATOR):
+        return value
+    return replace(value, hint=known.sighting.kind, optional=value.optional or known.sighting.optional)
+
+
+def tell(frame: Frame, inner: Frame) -> None:
+    """A call says where some of its arguments are, and the object is whose method it calls."""
+    info, told = inner.info, frame.interpreter.host.told
+    if info is None:
+        return
+    for name, value in inner.state.env.items():
+        place = _said(frame, value)
+        if place is not None and _is_said(place):
+            told.add((f"{info.qualname}:{name}", place))
+
+
+def _said(frame: Frame, value: Value) -> Device | None:
+    """Where a value is, or which place it names, as far as the code says."""
+    if isinstance(value, Module):
+        return frame.place_of(value)
+    return value.device if isinstance(value, (Tensor, Batches)) else placement(value)
+
+
+def _is_said(place: Device) -> bool:
+    """Whether the code itself says something of a place, and not only that it is an argument's."""
+    return place.known and all(leaf.role not in (Role.INPUT, Role.PLACE) for leaf in place.leaves())
 
 
 def _is_strange(value: Value) -> bool:

@@ -236,7 +236,7 @@ def is_despite(site: Site, state: State) -> bool:
     places = [operand.device for operand in _operands(site)]
     if isinstance(site, Forward):
         places.append(site.device)
-    named = any(leaf.kind is Kind.ACCELERATOR for place in places for leaf in place.leaves())
+    named = any(leaf.kind is Kind.ACCELERATOR and not leaf.observed for place in places for leaf in place.leaves())
     # where there is none, nothing is anywhere else
     return named and state.facts.get(AVAILABLE) is not False
 

@@ -332,15 +332,15 @@ class Index(nodes.Holder):
         }
         called -= {"forward", *OF_MODULES}
         named |= {info.name for info in self.classes.values() if not WRAPPERS.isdisjoint(info.bases)}
-        self._trigger(relevance.calls(named, self._text))
-        self._trigger(relevance.calls_of_self(called, self._text))
+        self.trigger(self._rows(relevance.calls(named, self._text)))
+        self.trigger(self._rows(relevance.calls_of_self(called, self._text)))
 
     def trigger_calls(self, called: Iterable[str]) -> None:
         """What calls one of these functions of other files is worth entering, too."""
-        self._trigger(relevance.calls(frozenset(called), self._text))
+        self.trigger(self._rows(relevance.calls(frozenset(called), self._text)))
 
-    def _trigger(self, found: Iterable[int]) -> None:
-        rows = self._rows(found)
+    def trigger(self, rows: set[int]) -> None:
+        """What these rows belong to is worth a run."""
         if rows.issubset(self._triggers):
             return
         self._triggers = sorted({*self._triggers, *rows})

@@ -188,11 +188,11 @@ def _is_index(value: Value) -> bool:
 
 def _may_clash(frame: Frame, node: ast.expr, indexed: Tensor, index: Value) -> bool:
     """Whether an index may be on an accelerator where the indexed tensor, ``node``, is not."""
-    place = frame.state.settled(indexed.device)
+    place = frame.settled(indexed.device)
     if place.accelerates() is False:
         return True
     on_cpu = any(leaf.kind is device.Kind.CPU for leaf in place.leaves())
-    there = frame.state.settled(as_tensor(index).device)
+    there = frame.settled(as_tensor(index).device)
     # an argument in whose place something is made on one path; other results may well have been begun on the CPU
     others = [leaf for leaf in place.leaves() if leaf.kind is not device.Kind.CPU]
     stands_in = all(leaf.role is Role.INPUT and leaf.text == names.dotted(node) for leaf in others)

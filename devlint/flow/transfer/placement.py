@@ -132,7 +132,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
 
     True where they surely fail; not where a condition says that all is on the CPU, or where one is copied.
     """
-    met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
+    met = [(where, value, role, frame.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
         return False
     clash = False
@@ -180,7 +180,8 @@ def _have_met(frame: Frame, kind: OperationKind, made: Value, place: Device, arg
 
 def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:
     """What goes into a module at ``place`` and is surely elsewhere."""
-    found = [(met, frame.state.settled(as_tensor(met[1]).device)) for met in inputs]
+    place = frame.settled(place)
+    found = [(met, frame.settled(as_tensor(met[1]).device)) for met in inputs]
     return [met for met, where in found if where.differs(place) and not _is_unsaid(frame, met[0], where, module)]
 
 

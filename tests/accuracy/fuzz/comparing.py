@@ -79,7 +79,7 @@ def compare(program: Program) -> Comparison:
     outcome = Comparison()
     for _ in range(STEPS):
         claims = claims_of(program.text)
-        runs = [run(program.text, words) for words in _subsets(program.words)]
+        runs = [run(program.text, words) for words in subsets(program.words)]
         following = _silent(program, claims, runs, outcome) or _failing(program, claims, runs, outcome)
         if following is None:
             _clean(program, claims, runs)
@@ -98,7 +98,7 @@ def claims_of(text: str) -> list[Finding]:
     return [finding for finding in found if finding.code in DEVICE_RULES and finding.severity >= Severity.WARNING]
 
 
-def _subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+def subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
     return itertools.chain.from_iterable(itertools.combinations(words, n) for n in range(len(words) + 1))
 
 
@@ -120,7 +120,7 @@ def _silent(program: Program, claims: list[Finding], runs: list[Run], outcome: C
 
 def _silent_if_placed(program: Program, claim: Finding) -> bool:
     """Whether what is claimed "on an accelerator" comes true for callers that use one."""
-    runs = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+    runs = [run(program.text, words, placed=True) for words in subsets(program.words)]
     return claim.code == "DVL106" and any(claim.span.row in seen.broken for seen in runs)
 
 
@@ -169,7 +169,7 @@ def _fails_if_placed(program: Program, row: int, claimed: set[int]) -> bool:
     What is claimed of rows behind one that was rightly claimed, in the same function, hangs on how that one is mended.
     """
     for _ in range(STEPS):
-        runs = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+        runs = [run(program.text, words, placed=True) for words in subsets(program.words)]
         failed = next((seen.failed for seen in runs if seen.failed), None)
         if failed is None or row in failed:
             return failed is not None
@@ -183,12 +183,12 @@ def _placed(program: Program, failed: Run) -> bool:
     """Whether the failure is one of a method, and only for callers that do not keep the module on the accelerator."""
     if len(failed.failed) < 2 or not any("def forward(" in line.text for line in program.lines):
         return False
-    others = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+    others = [run(program.text, words, placed=True) for words in subsets(program.words)]
     return all(failed.failed[0] not in other.failed for other in others)
 
 
 def _runs(program: Program) -> Iterable[Run]:
-    return (run(program.text, words) for words in _subsets(program.words))
+    return (run(program.text, words) for words in subsets(program.words))
 
 
 def _clean(program: Program, claims: list[Finding], runs: list[Run]) -> None:

@@ -43,3 +43,9 @@ def test_agreement(name: str) -> None:
 def test_random_programs() -> None:
     done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_what_runs_of_random_programs_teach() -> None:
+    done = run("tests.accuracy.fuzz.taught", "--programs", "300", "--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -80,8 +80,8 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     definite = [met[1] for met in tensors_in if is_definite(met[1])]
     if clash and place.kind is Kind.CPU:
         # one mistake is told once: go on as if the module was where its input is
-        places = (frame.state.settled(as_tensor(value).device) for _, value, _ in tensors_in)
-        place = next(where for where in places if where.differs(place))
+        places = (as_tensor(value).device for _, value, _ in tensors_in)
+        place = next(where for where in places if frame.settled(where).differs(frame.settled(place)))
     if module.cls is not None:
         return own(frame, call, module, place)
     return _output(frame, call, module, place, definite)
@@ -102,7 +102,7 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
             observer.on_stray_inputs(frame, clashing)
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
         called, story = frame.interpreter.text(call.node.func), frame.origin_of(module).story
-        frame.emit(Forward(call.node, scope_of(frame), called, place, story, given))
+        frame.emit(Forward(call.node, scope_of(frame), called, frame.settled(place), story, given))
     return bool(clashing)
 
 
@@ -167,8 +167,8 @@ def _due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[M
         module = module.wraps
     if len(inputs) < 2 or module.path.startswith("torch.nn."):
         return inputs
-    places = [frame.state.settled(as_tensor(value).device) for _, value, _ in inputs]
-    strays = [number for number, where in enumerate(places) if where.differs(place)]
+    places = [frame.settled(as_tensor(value).device) for _, value, _ in inputs]
+    strays = [number for number, where in enumerate(places) if where.differs(frame.settled(place))]
     if not strays or strays[0] == 0 or not all(places[number].kind is Kind.CPU for number in strays):
         return inputs
     missed = _missed(frame, call, module.cls, [inputs[number][1] for number in strays])

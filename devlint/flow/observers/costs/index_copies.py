@@ -31,7 +31,7 @@ class IndexCopies(Observer):
         """A site for each index that is made for nothing else."""
         if not tensor.certain or (frame.inlined and frame.owner is not None):
             return
-        place = frame.state.settled(tensor.device).assume(AVAILABLE, True)
+        place = frame.settled(tensor.device).assume(AVAILABLE, True)
         if not all(_is_away(frame, leaf) for leaf in place.leaves()):
             return
         found: set[ast.AST] = set()

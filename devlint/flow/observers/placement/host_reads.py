@@ -63,7 +63,7 @@ class HostReads(Observer):
             node, value = call.argument_node(position, name), call.argument(position, name)
             if node is not None and value is not None:
                 sequences = call.argument(0, entry.parameters[0])
-                beside = device.UNKNOWN if sequences is None else frame.state.settled(as_tensor(sequences).device)
+                beside = device.UNKNOWN if sequences is None else frame.settled(as_tensor(sequences).device)
                 _note(frame, call, path, [(node, value)], kind="lengths", beside=beside)
 
 
@@ -136,7 +136,7 @@ def _away(frame: Frame, value: Value) -> bool:
     if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
         return False
     tensor = as_tensor(value)
-    place = _elsewhere(frame.state.settled(tensor.device))
+    place = _elsewhere(frame.settled(tensor.device))
     if f"{ROUND}[" in place.symbol:
         # a part of a batch: from the host, as long as nobody moves it
         return False

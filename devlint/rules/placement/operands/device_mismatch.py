@@ -224,7 +224,7 @@ def _help(source: Source, meeting: Meeting, site: Forward | Operation) -> str:
     if stray.role == GENERATOR:
         moved = "draw on the CPU, and move the numbers"
         return moved if mere(meeting.other.device) else f"make it there, `torch.Generator({target})`, or {moved}"
-    literal = meeting.other.device.kind is Kind.ACCELERATOR
+    literal = meeting.other.device.kind is Kind.ACCELERATOR and not meeting.other.device.observed
     if takes_device(stray.factory) and stray.role != MODULE and not literal:
         return f"create it there: `{stray.factory}(..., device={target})`"
     named = stray.text.replace(".", "").isidentifier()

@@ -99,7 +99,8 @@ def _hinted(site: Hint) -> list[Meeting]:
 
 def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -> str:
     """An expression for the device of ``operand``, to be used at a place; empty where none is surely at hand."""
-    device, scope = operand.device, site.scope
+    # where a run has had it is nothing that the code should name
+    device, scope = operand.device.seen_of or operand.device, site.scope
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
         # an argument, not the result of a call, which would be called once more
         shown = re.fullmatch(_PATH, device.text) and has_device(source, site.node, device.text)

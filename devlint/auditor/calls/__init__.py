@@ -1,0 +1,1 @@
+"""What the calls of the project's own functions were given, what they kept and what they returned."""
