@@ -232,8 +232,9 @@ def _cares(info: ClassInfo) -> bool:
     """Whether a class registers modules by name, or has ways of its own to reach them."""
     if any(info.method(name) is not None for name in _OWN_WAYS):
         return True
-    called = (names.dotted(node.func) for node in info.calls)
-    return any(name.rpartition(".")[2] in _REGISTERS for name in called) or any(map(_registers_for_another, info.calls))
+    # by whatever it is called: `super().add_module` is a method of no name
+    called = (names.method(node) or names.dotted(node.func) for node in info.calls)
+    return any(name in _REGISTERS for name in called) or any(map(_registers_for_another, info.calls))
 
 
 def _registers_for_another(call: ast.Call) -> bool:
