@@ -20,7 +20,7 @@ SLURM = "needs SLURM"
 SHELLS = ("console", "sh")
 SESSIONS = ("docs/getting-started.md", "docs/adopting.md")
 """Their commands run in docs/transcripts.py, one after the other."""
-TRIED = ("docs/html-report.md", "docs/compare.md", "docs/models.md", "docs/simulator.md")
+TRIED = ("docs/html-report.md", "docs/compare.md", "docs/models.md", "docs/simulator.md", "docs/teaching.md")
 """Their commands run in tests of their own, in their order: tests/test_audit_pages.py, and tests of what they show."""
 NOT_RUN = {
     "devlint audit train.py --epochs 1": GPU,
@@ -36,6 +36,10 @@ NOT_RUN = {
     "--output runs/$SLURM_JOB_ID.json train.py": SLURM,
     'HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)': SLURM,
     "devlint report runs/$SLURM_JOB_ID*.json": SLURM,
+    "devlint report worker0.1623143089861.pt.trace.json.gz": "needs the recording, of another repository",
+    "devlint check --evidence worker0.1623143089861.pt.trace.json.gz --select DVL301 resnet50_profiler_api.py": (
+        "needs the recording and its script, of another repository"
+    ),
     "devlint check src --output-format rdjson | reviewdog -f=rdjson -reporter=github-pr-review": "needs reviewdog",
     "python -m pip install .": "installs: .ci/run and tests/test_packaging.py",
     "HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 python -m pip install .": "installs: tests/compiling/test_compiled.py",
