@@ -232,6 +232,81 @@ def test_an_attribute_is_where_all_methods_found_it(given) -> None:
     assert [one for one in check() if one["location"]["row"] == 17] == []
 
 
+BRANCHES = {
+    "method": """\
+import torch
+
+
+class Kept:
+    def __init__(self, make):
+        self.kept = make()
+
+    def update(self, x, flag):
+        if flag:
+            self.kept = torch.ones(4)
+        return self.kept + x
+""",
+    "function in it": """\
+import torch
+
+
+class Kept:
+    def __init__(self, make):
+        self.kept = make()
+
+    def update(self, x, flag):
+        def chosen():
+            if flag:
+                self.kept = torch.ones(4)
+            return self.kept + x
+
+        return chosen()
+""",
+}
+
+
+@pytest.mark.parametrize("text", BRANCHES.values(), ids=BRANCHES)
+@pytest.mark.parametrize(
+    ("kept", "x", "said"),
+    [
+        ("cpu", "cpu", ""),
+        ("cpu", "cuda:0", "`self.kept` is on the CPU but `x` is on `cuda:0`; this raises"),
+        ("cuda:0", "cpu", "`x` is on the CPU but `self.kept` is on `cuda:0` or the CPU"),
+        # that both hang on one setting is what the run cannot show
+        ("cuda:0", "cuda:0", ""),
+    ],
+)
+def test_an_attribute_that_a_branch_assigns_is_else_where_it_was(
+    given: Callable[..., None], text: str, kept: str, x: str, said: str
+) -> None:
+    given(text, observed("update", 8, sight("self.kept", kept), sight("x", x)))
+    messages = [one["message"] for one in check()]
+    assert len(messages) == bool(said)
+    assert all(message.startswith(said) for message in messages)
+
+
+def test_while_it_is_made_an_object_keeps_nothing_of_what_was_seen_later(given: Callable[..., None]) -> None:
+    text = """\
+import torch
+from library import Base
+
+
+class Kept(Base):
+    def __init__(self, make):
+        super().__init__(make)
+        self.prepare()
+        self.scaled = self.kept * torch.ones(4)
+
+    def prepare(self):
+        self.ready = True
+
+    def update(self, x):
+        return self.kept * torch.ones(4)
+"""
+    given(text, observed("update", 14, sight("self.kept", "cuda:0")))
+    assert brief(check()) == [("DVL101", 15, "warning")]
+
+
 def test_beside_a_setting_the_cpu_is_no_contradiction(given) -> None:
     # where the run had the argument on the CPU, it may have been told to work there
     text = "import torch\n\n\ndef work(x, args):\n    return x + torch.ones(4, device=args.device)\n"

@@ -157,7 +157,7 @@ class Engine(Interpreter):
         if method is None or home.refuses(frame, method):
             return []
         outer = frame.state.heap
-        frame.state.heap = {**outer, **self.class_heap(info)}
+        frame.state.heap = {**outer, **self._kept(info)}
         with self.component(CallContexts).listen() as heard, self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
@@ -238,6 +238,12 @@ class Engine(Interpreter):
         self._class_heaps[info] = heap
         return heap
 
+    def _kept(self, info: ClassInfo) -> Heap:
+        """What a method finds in ``self``: what ``__init__`` leaves there, else what a run has seen there."""
+        heap = self.class_heap(info)
+        seen = activation.kept_as_seen(self.observed, info)
+        return {**seen, **heap} if seen else heap
+
     def _settle_self(self, info: ClassInfo, state: State) -> Heap:
         """The heap after ``__init__``, as methods see it: moved with the module, unknown where they change it."""
         oid = info.oid
@@ -295,7 +301,10 @@ class Engine(Interpreter):
         if info.owner is not None and info.name == "__init__":
             self.class_heap(info.owner)
             return
-        heap = dict(self.class_heap(info.owner)) if info.owner else {}
+        heap = dict(self._kept(info.owner)) if info.owner else {}
+        for own in (around.binding("self") for around in closure):
+            if isinstance(own, (Module, Instance)) and own.cls is not None:
+                heap.update(activation.kept_as_seen(self.observed, own.cls))
         frame = self._frame(info, State({}, heap), closure, inlined=False)
         # whoever calls it has given the device something to do
         self.component(DeviceQueue).unseen(frame, info.node)
@@ -359,8 +368,11 @@ class Engine(Interpreter):
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
-        if info.owner is not None and isinstance(function.bound, (Module, Instance)):
-            for key, held in self.class_heap(info.owner).items():
+        own = info.owner
+        if own is not None and isinstance(function.bound, (Module, Instance)):
+            # a call that comes from the class itself finds what it has left there, if only the constructor so far
+            complete = function.bound.oid == own.oid and frame.outermost.owner is not own
+            for key, held in (self._kept(own) if complete else self.class_heap(own)).items():
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
         self.component(CallContexts).entered(frame, info, inner.state.env)

@@ -115,21 +115,11 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return Opaque(f"{base.oid}.training", "self.training")
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
         if base.oid == base.cls.oid:
-            return _as_seen(frame, found)
+            return found
         return replace(found, kept=base) if not found.hint else _device_of(frame, node, base, base.cls) or found
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
     return UNKNOWN
-
-
-def _as_seen(frame: Frame, found: Opaque) -> Value:
-    """An attribute of ``self`` of which the code does not say what it is, as a run has seen it."""
-    observed = frame.interpreter.observed
-    known = observed.known(found.key) if observed is not None else None
-    if known is None or found.hint or known.sighting.kind != "tensor":
-        return found
-    place, seen = device.symbol(found.key, found.text, Role.INPUT), known.sighting
-    return Tensor(place, many=True if seen.sized else None, certain=True, optional=seen.optional)
 
 
 def _of_method(

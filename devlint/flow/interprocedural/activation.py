@@ -10,13 +10,15 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.export import outside
+from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Unknown, Value
-from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.program.type_hints import annotated, may_be_none
+from devlint.flow.program.observations import Observed
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
+from devlint.flow.program.type_hints import annotated, is_device_name, may_be_none
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, havoc
 from devlint.immutable import replace
@@ -85,6 +87,19 @@ def _as_seen(frame: Frame, value: Value) -> Value:
     if value.hint and (value.hint != "host" or known.sighting.place.kind is not Kind.ACCELERATOR):
         return value
     return replace(value, hint=known.sighting.kind, optional=value.optional or known.sighting.optional)
+
+
+def kept_as_seen(observed: Observed | None, info: ClassInfo) -> Heap:
+    """The tensors that a run has seen ``self`` to keep whenever a method began, whatever the method does with them."""
+    heap: Heap = {}
+    for name, symbol, known in () if observed is None else observed.attributes(info):
+        seen = known.sighting
+        # a property has no value of its own, and a device is where its owner says
+        if seen.kind == "tensor" and not is_device_name(name) and info.method(name) is None:
+            place = device.symbol(symbol, f"self.{name}", Role.INPUT)
+            many = True if seen.sized else None
+            heap[(info.oid, name)] = Tensor(place, many=many, certain=True, optional=seen.optional)
+    return heap
 
 
 def tell(frame: Frame, inner: Frame) -> None:

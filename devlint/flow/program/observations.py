@@ -44,6 +44,7 @@ class Observed:
 
     def __init__(self, index: Index, observations: Observations, told: Iterable[tuple[str, Device]] = ()) -> None:
         self._known: dict[str, SeenSymbol] = {}
+        self._kept: dict[ClassInfo, list[str]] = {}
         self._run = observations.run
         self._functions = list(index.functions.values())
         for info in self._functions:
@@ -78,6 +79,7 @@ class Observed:
         for name, pair in found.items():
             if pair is not None:
                 self._add(f"{owner.oid}.{name[5:]}", name, pair[1], pair[0], alone=True)
+                self._kept.setdefault(owner, []).append(name[5:])
 
     def known(self, symbol: str) -> SeenSymbol | None:
         """What is known of a symbol; of an item of a container, what is known of all that is in it."""
@@ -86,6 +88,14 @@ class Observed:
             return known
         whole = self._known.get(symbol.partition("[")[0])
         return whole if whole is not None and whole.sighting.kind == "tensors" else None
+
+    def attributes(self, owner: ClassInfo) -> Iterator[tuple[str, str, SeenSymbol]]:
+        """The attributes of ``self`` of which something is known: the name, the symbol, and what is known of it."""
+        for name in self._kept.get(owner, ()):
+            symbol = f"{owner.oid}.{name}"
+            known = self.known(symbol)
+            if known is not None:
+                yield name, symbol, known
 
     def is_sized(self, symbol: str) -> bool:
         """Whether it always was a tensor with dimensions."""
