@@ -6,7 +6,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure
 from devlint.report.wording import plural
 from devlint.rules.subsumption import summarized
+from devlint.sites.proof import CONFIRMED
 from devlint.streams import open_streams
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _run(options: Options, evidence: Callable[[str], Witness]) -> int:
     # a baseline has none of them
     result.withheld = replace(filters, baseline=None).new(result.withheld)
     if witness is not None:
-        result.findings = witness.weigh(result.findings, contents)
+        _weigh(result, witness, contents)
     elif not contents:
         _leave_out(result)
     result.findings = summarized(result.findings)
@@ -105,6 +106,16 @@ def _run(options: Options, evidence: Callable[[str], Witness]) -> int:
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _weigh(result: Result, witness: Witness, contents: Mapping[str, bytes]) -> None:
+    """What a run says of each finding; what was inferred, and has happened, is told to all."""
+    inferred = [finding for finding in result.withheld if finding.unproven is not None]
+    proven = [one for one in witness.weigh(inferred, contents) if one.evidence and one.evidence.verdict == CONFIRMED]
+    told = {(finding.code, finding.filename, finding.span) for finding in proven}
+    result.withheld = [one for one in result.withheld if (one.code, one.filename, one.span) not in told]
+    findings = [*result.findings, *(replace(finding, asked=False) for finding in proven)]
+    result.findings = witness.weigh(findings, contents)
 
 
 def _leave_out(result: Result) -> None:

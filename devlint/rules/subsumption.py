@@ -32,7 +32,8 @@ def unasked(finding: Finding, wanted: Collection[str]) -> Finding:
     To others the findings of a design are hints, and all hints of one rule are one.
     """
     if finding.asked:
-        return replace(finding, label="", related=(), help="", fix=None)
+        # what was inferred a run may confirm, and then it is told to all
+        return finding if finding.unproven else replace(finding, label="", related=(), help="", fix=None)
     if finding.code in wanted:
         return replace(finding, design="", shared="", selected=True)
     if finding.design:

@@ -392,6 +392,11 @@ def test_what_was_inferred_and_has_happened_is_an_error(tmp_path: Path, monkeypa
     for evidence, severity, verdict in (((), "info", None), (("--evidence", "run.json"), "error", "confirmed")):
         (entry,) = json.loads(check(*given, *evidence).stdout)
         assert (entry["severity"], (entry.get("evidence") or {}).get("verdict")) == (severity, verdict)
+    # nobody has to ask for the rule
+    (entry,) = json.loads(check("--output-format", "json", "kept.py", "--evidence", "run.json").stdout)
+    assert (entry["code"], entry["severity"], entry["location"]["row"]) == ("DVL101", "error", 9)
+    assert entry["help"]
+    assert json.loads(check("--output-format", "json", "kept.py").stdout) == []
     graded = tmp_path / "graded.toml"
     graded.write_text('[tool.devlint.severity]\nDVL101 = "warning"\n', encoding="utf-8")
     done = CliRunner().invoke(main, ["check", "--config", str(graded), *given, "--evidence", "run.json"])
