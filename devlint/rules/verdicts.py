@@ -62,6 +62,7 @@ def _finding(
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
     inferred = is_inferred(source, report, node, homes, site)
+    asked = report.asked or _is_for_few(source, rule, severity, node) or _is_shown(source, rule, node)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -73,16 +74,13 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=report.asked
-        or _is_for_few(source, rule, severity, node)
-        or _is_shown(source, rule, node)
-        or (inferred and ((rule.raising and not rule.hints) or _has_no_hints(source))),
+        asked=asked or (inferred and ((rule.raising and not rule.hints) or _has_no_hints(source))),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
-        unproven=severity if inferred else None,
+        unproven=severity if inferred and not asked else None,
     )
 
 

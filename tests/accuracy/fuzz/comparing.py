@@ -23,7 +23,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from devlint.check.analysis import check_source
+from devlint.check.analysis import Analyzer
 from devlint.config.schema import Config
 from devlint.finding import Finding, Severity
 from tests.accuracy.fuzz.program import Program
@@ -91,11 +91,10 @@ def compare(program: Program) -> Comparison:
 
 def claims_of(text: str) -> list[Finding]:
     """The findings that make a claim about devices, each as grave as if what it was inferred from held."""
-    found = (
-        replace(finding, severity=finding.unproven or finding.severity)
-        for finding in check_source(text, "program.py", Config())
-    )
-    return [finding for finding in found if finding.code in DEVICE_RULES and finding.severity >= Severity.WARNING]
+    found = Analyzer("program.py", Config()).considered(text.encode())
+    told = (one for one in found if not one.asked or one.unproven is not None)
+    claims = (replace(one, severity=one.unproven or one.severity) for one in told if one.code in DEVICE_RULES)
+    return [claim for claim in claims if claim.severity >= Severity.WARNING]
 
 
 def subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
