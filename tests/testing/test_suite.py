@@ -297,6 +297,7 @@ def test_the_page_is_true(suite: pytest.Pytester, command: str) -> None:
         path = suite.path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        path.with_name("__init__.py").touch()
     xdist = ("-p", "xdist") if "-n" in shlex.split(command) else ()
     result = run(suite, *xdist, *shlex.split(command.partition("pytest ")[2]))
     result.assert_outcomes(failed=1, passed=1)
