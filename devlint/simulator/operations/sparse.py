@@ -66,6 +66,11 @@ _COALESCING = "mm mv addmm _sparse_addmm bmm hspmm _sparse_sparse_matmul _sparse
 not (aten/src/ATen/native/sparse/cuda/SparseCUDATensorMath.cu)."""
 
 
+def _computed(op: Any, args: Any, kwargs: Any) -> Any:
+    """What runs any operation by then: somebody may watch it."""
+    return dispatch.run(op, args, kwargs)
+
+
 def _after_coalescing(handler: dispatch.Handler) -> dispatch.Handler:
     """``handler``, given sparse tensors with one entry for each place."""
 
@@ -155,4 +160,4 @@ def install() -> None:
     for name in _COALESCING:
         op = registration.operator(name)
         if op is not None:
-            dispatch.HANDLERS[op] = _after_coalescing(dispatch.HANDLERS.get(op, dispatch.run))
+            dispatch.HANDLERS[op] = _after_coalescing(dispatch.HANDLERS.get(op, _computed))
