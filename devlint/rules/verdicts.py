@@ -66,7 +66,7 @@ def _finding(
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=min(severity, Severity.INFO) if inferred else severity,
+        severity=Severity.INFO if inferred else severity,
         message=report.message,
         filename=source.filename,
         span=source.span(node),

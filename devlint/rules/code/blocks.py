@@ -35,9 +35,10 @@ class _Landmarks:
         for node in left:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 last = node.end_lineno or node.lineno
-                rows = dict.fromkeys(range(node.lineno, last + 1), node)
-                self.functions.update(rows)
-                self.outermost = rows | self.outermost
+                self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
+                # and the outermost one the first
+                if node.lineno not in self.outermost:
+                    self.outermost.update(dict.fromkeys(range(node.lineno, last + 1), node))
             if isinstance(node, ast.ClassDef):
                 self.methods.update(node.body)
             for name in ("body", "orelse", "finalbody"):

@@ -23,8 +23,6 @@ _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
     "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
 }  # fmt: skip
-_DTYPE = re.compile(r"\w+\.(?:double|float|half|{0})|'(?:{0})'".format("|".join(_DTYPES.values())))
-"""What a dtype is compared with, as it is unparsed."""
 _NEW_TENSORS = frozenset(
     f"torch.{name}"
     for name in """zeros ones empty full eye arange linspace rand randn randint randperm tensor from_numpy Tensor

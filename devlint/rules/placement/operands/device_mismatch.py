@@ -17,11 +17,12 @@ from devlint.rules.placement.operands.meetings import (
     Meeting,
     beside,
     can_be_told,
+    is_fetched,
     meetings,
     mere,
     takes_device,
 )
-from devlint.sites.base import Act, Operand, Step
+from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
@@ -114,7 +115,7 @@ class DeviceMismatch(Rule):
             place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
             target = beside(other, self.source, site) if site.measured is None and len(found) == len(mismatches) else ""
             help_ = _help(self.source, meeting, site)
-            target = "" if _is_fetched(stray) else target
+            target = "" if is_fetched(stray) else target
             if _decides(self.source, site.node):
                 target, help_ = "", "compare them as a whole, both on one device: `torch.equal(...)`"
             yield Report(
@@ -214,7 +215,7 @@ def _label(site: Forward | Operation) -> str:
 
 def _help(source: Source, meeting: Meeting, site: Forward | Operation) -> str:
     stray, target = meeting.stray, beside(meeting.other, source, site)
-    if _is_fetched(stray):
+    if is_fetched(stray):
         return f"it was copied to the host: copy {shown(meeting.other.text)} there, too, `.cpu()`, or neither"
     if site.measured is not None:
         # an audit knows which device it was, the code should not name it
@@ -229,11 +230,6 @@ def _help(source: Source, meeting: Meeting, site: Forward | Operation) -> str:
         return f"create it there: `{stray.factory}(..., device={target})`"
     named = stray.text.replace(".", "").isidentifier()
     return f"move it first: `{stray.text}.to({target})`" if named else f"move it first, with `.to({target})`"
-
-
-def _is_fetched(operand: Operand) -> bool:
-    """Whether somebody has put a tensor on the host on purpose, where it is to be used."""
-    return any(step.act is Act.FETCHED for step in operand.story[-1:])
 
 
 def _decides(source: Source, node: ast.AST) -> bool:

@@ -122,6 +122,11 @@ def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -
     return device_at_hand(source, site.node, replace(scope, devices=chosen))
 
 
+def is_fetched(operand: Operand) -> bool:
+    """Whether somebody has put a tensor on the host on purpose, where it is to be used."""
+    return any(step.act is Act.FETCHED for step in operand.story[-1:])
+
+
 def mere(device: Device) -> bool:
     """Whether nobody in the function chose this device: it is an argument's, or the module's own."""
     elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
@@ -191,7 +196,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     fetched = any(step.act is Act.FETCHED and _is_of_self(step.node) for step in stray.story)
     aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
     # who copies to the host what then meets parameters of the module takes them to be there, but for what torch calls
-    taken = any(step.act is Act.FETCHED for step in stray.story[-1:]) and scope.function not in _STEPS
+    taken = is_fetched(stray) and scope.function not in _STEPS
     return Meeting(stray, other, severity, partly=partly or taken) if aware else None
 
 
