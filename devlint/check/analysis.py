@@ -16,8 +16,7 @@ from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
 from devlint.config.schema import Config
 from devlint.device import Device
-from devlint.finding import Finding, Place, Severity, Span
-from devlint.finding import told as asked_for
+from devlint.finding import Finding, Place, Severity, Span, told
 from devlint.flow import analyze
 from devlint.immutable import immutable
 from devlint.immutable import replace as exchanged
@@ -64,7 +63,7 @@ class Analyzer:
 
     def findings(self, data: bytes) -> list[Finding]:
         """The findings in the content of the file, in order."""
-        return asked_for(self.considered(data))
+        return told(self.considered(data))
 
     def considered(self, data: bytes) -> list[Finding]:
         """The findings in the content of the file, in order, and those that nobody asked for."""
@@ -89,7 +88,7 @@ class Analyzer:
 
     def findings_in_code(self, code: bytes | str) -> list[Finding]:
         """The findings in Python code, in order."""
-        return asked_for(self._considered_in_code(code))
+        return told(self._considered_in_code(code))
 
     def _considered_in_code(self, code: bytes | str) -> list[Finding]:
         """What is found in Python code: it is parsed, analysed and judged, and comments silence some."""
@@ -110,7 +109,7 @@ class Analyzer:
             kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
             kept.sort(key=lambda finding: finding.sort_key)
             withheld = [finding for finding in kept if finding.asked]
-            return graded(in_context(source, asked_for(kept)), self.config) + withheld
+            return graded(in_context(source, told(kept)), self.config) + withheld
 
     def _judged(self, source: Source, rules: Sequence[type[Rule]]) -> list[Finding] | ParseFailure:
         """What the rules say, in no particular order and each once."""
@@ -154,9 +153,9 @@ def taught_findings(
     """
     from devlint.flow.program.observations import rests_on_facts
 
-    told: set[tuple[str, Device]] = set()
-    read = {(one.code, one.span): (one, site) for one, site in _found(source, rules, config, project, None, told)}
-    seen = _found(source, rules, config, project, observations, told)
+    devices: set[tuple[str, Device]] = set()
+    read = {(one.code, one.span): (one, site) for one, site in _found(source, rules, config, project, None, devices)}
+    seen = _found(source, rules, config, project, observations, devices)
     taught = {(one.code, one.span): _resting(source, one, site) for one, site in seen}
     left = [one for key, (one, site) in read.items() if key not in taught and rests_on_facts(site)]
     return left + [_better(read[key][0] if key in read else None, one) for key, one in taught.items()]
@@ -175,10 +174,10 @@ def _found(
     config: Config,
     project: ProjectView | None,
     observations: Observations | None = None,
-    told: set[tuple[str, Device]] | None = None,
+    devices: set[tuple[str, Device]] | None = None,
 ) -> list[tuple[Finding, Site]]:
     catalog = models.catalog(config)
-    sites = analyze(source.tree, source.text, source.filename, project, catalog, observations, told)
+    sites = analyze(source.tree, source.text, source.filename, project, catalog, observations, devices)
     home = None if project is None else partial(project.home, source)
     # what happens in another file is for that one to say
     own = sites if home is None else (site for site in sites if home(site.node) is source)

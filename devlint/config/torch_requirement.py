@@ -113,16 +113,16 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
     except OSError:
         return None
     found = next(filter(None, (_of_files(directory, names, one, release) for one in _READERS.items())), [])
-    if found and (not told or release is not oldest):
-        return min(found, key=lambda one: one.release)
-    said = [_of_files(directory, names, one, release) for one in (_PROSE.items() if told else ())]
+    said = (_of_files(directory, names, one, release) for one in (_PROSE.items() if told else ()))
     if not found:
         return min(next(filter(None, said), []), key=lambda one: one.release, default=None)
     first = min(found, key=lambda one: one.release)
+    if first.latest is not None or release is not oldest:
+        return first
     pinned = [
         one.latest for several in said for one in several if one.latest is not None and one.latest >= first.release
     ]
-    return first if first.latest is not None or not pinned else replace(first, latest=max(pinned))
+    return replace(first, latest=max(pinned)) if pinned else first
 
 
 def _of_files(

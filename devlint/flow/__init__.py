@@ -41,8 +41,9 @@ def analyze(
     engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile, catalog=catalog)
     if observations is not None:
         engine.observed = Observed(engine.index, observations, told or ())
+    engine.told = None if told is None else set()
     yield from engine.run()
-    if told is not None:
+    if told is not None and engine.told is not None:
         told |= engine.told
     engine.dissolve()
 

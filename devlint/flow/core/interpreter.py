@@ -137,8 +137,8 @@ class Interpreter(ABC):
         """Who wants to know the values of names, each where it stands."""
         self.observed: Observed | None = None
         """Where a run has seen what the code leaves open, if one is asked."""
-        self.told: set[tuple[str, Device]] = set()
-        """Where some call in the code says that an argument is, by its symbol."""
+        self.told: set[tuple[str, Device]] | None = None
+        """Where some call in the code says that an argument is, by its symbol; None where nobody asks."""
         self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`predicates.keep` knows of tests."""
         self.bound: set[str] = set()

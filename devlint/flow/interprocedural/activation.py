@@ -105,7 +105,7 @@ def kept_as_seen(observed: Observed | None, info: ClassInfo) -> Heap:
 def tell(frame: Frame, inner: Frame) -> None:
     """A call says where some of its arguments are, and the object is whose method it calls."""
     info, told = inner.info, frame.interpreter.host.told
-    if info is None:
+    if info is None or told is None:
         return
     for name, value in inner.state.env.items():
         place = _said(frame, value)
