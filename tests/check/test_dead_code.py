@@ -26,6 +26,16 @@ def load(net, path):
     net.load_state_dict(torch.load(path))
 """
 USED = "from loss import Margin, load\n"
+EPOCH = """\
+def epoch(model, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
 
 
 @pytest.fixture
@@ -68,8 +78,6 @@ def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
         ("train.py", "from loss import *\nnet = globals()[name]()\n"),
         ("train.py", "import loss\nfire.Fire(loss.load)\n"),
         ("train.py", "from loss import load\n\n\ndef make(models, name):\n    return models.__dict__[name]\n"),
-        ("setup.py", "from setuptools import setup\nsetup(packages=['loss'])\n"),
-        ("pyproject.toml", "[project]\nname = 'loss'\n"),
         ("loss.py", LOSS.replace("class Margin", "@register\nclass Margin")),
         ("loss.py", f"{LOSS}\nDEFAULT = Margin()\n"),
     ],
@@ -190,6 +198,37 @@ def test_what_a_module_offers_is_used_where_somebody_takes_it(root: Path) -> Non
     assert found("net.py") == []
     (root / "train.py").write_text("from net import small\n")
     assert found("net.py") == ["DVL604"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.py", "from setuptools import setup\nsetup(packages=['losses'])\n"),
+        ("pyproject.toml", "[project]\nname = 'losses'\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("inside", "offers", "told"),
+    [
+        ("", "", []),
+        ("", "from .loss import *\n", ["DVL103", "DVL604"]),
+        ("", "from .loss import Margin, load\n", ["DVL103", "DVL604"]),
+        ("\n__all__ = ['Margin', 'load']\n", "", ["DVL103", "DVL604"]),
+    ],
+)
+def test_what_others_install_is_used_by_them_where_a_package_offers_it(
+    root: Path, name: str, text: str, inside: str, offers: str, told: list[str]
+) -> None:
+    """More than a hint is told of in any case: others can reach all of it."""
+    (root / "loss.py").unlink()
+    (root / "train.py").unlink()
+    (root / "losses").mkdir()
+    (root / "losses/loss.py").write_text(LOSS + inside)
+    (root / "losses/__init__.py").write_text(offers)
+    (root / name).write_text(text)
+    assert found(".") == told
+    (root / "losses/loss.py").write_text(EPOCH + inside)
+    assert found(".") == ["DVL403"]
 
 
 def test_an_error_is_told_of_and_so_is_what_nobody_can_know(root: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from devlint.check.filters import project_files
@@ -58,21 +59,19 @@ _LARGEST = 1_000_000
 def dead(findings: Sequence[Finding]) -> list[Finding]:
     """Those of a run's findings, in order, that are in code which nothing uses: hints and warnings in files.
 
-    A definition counts as used if it has a decorator that may register it, if its project is one that others install,
-    if it is in a module in which things are looked up by names that users give, if it is of a test, and if anything
-    names it but itself and what is as dead. A method is judged by itself only in a class that calls it for nobody
-    else's sake.
+    A definition counts as used if it has a decorator that may register it, if it is in a module in which things are
+    looked up by names that users give, if it is of a test, and if anything names it but itself and what is as dead. In
+    a project that others install it is used if a package offers it, and for more than a hint in any case. A method is
+    judged by itself only in a class that calls it for nobody else's sake.
     """
-    by_root: dict[str, list[Finding]] = {}
-    roots: dict[str, str] = {}
+    by_root: dict[tuple[str, bool], list[Finding]] = {}
+    root = cache(_root)
     for finding in findings:
         if finding.severity < Severity.ERROR and _scope(finding) and not is_of_tests(finding.filename):
-            folder = os.path.dirname(os.path.abspath(finding.filename))
-            if folder not in roots:
-                roots[folder] = _root(folder)
-            by_root.setdefault(roots[folder], []).append(finding)
-    by_root.pop("", None)
-    found = {id(one) for root, some in by_root.items() for one in _dead_in(root, some)}
+            folder, installed = root(os.path.dirname(os.path.abspath(finding.filename)))
+            if folder and not (installed and finding.severity > Severity.INFO):
+                by_root.setdefault((folder, installed), []).append(finding)
+    found = {id(one) for where, some in by_root.items() for one in _dead_in(*where, some)}
     return [finding for finding in findings if id(finding) in found]
 
 
@@ -123,32 +122,34 @@ def _scope(finding: Finding) -> str:
     return "" if finding.context is None or finding.span.cell else finding.context.scope
 
 
-def _root(folder: str) -> str:
-    """Where the project of an absolute folder begins; empty if nobody knows, or if others install it."""
+def _root(folder: str) -> tuple[str, bool]:
+    """Where the project of an absolute folder begins, empty if nobody knows, and whether others install it."""
+    installed = False
     for _ in range(project_files.HIGHEST):
         try:
             names = os.listdir(folder)
         except OSError:
-            return ""
-        if any(_PUBLISHED.search(held(os.path.join(folder, name)) or b"") for name in _PACKAGES if name in names):
-            return ""
+            break
+        packages = (held(os.path.join(folder, name)) for name in _PACKAGES if name in names)
+        installed = installed or any(_PUBLISHED.search(text or b"") for text in packages)
         if project_files.begins(names):
-            return folder
+            return folder, installed
         folder = os.path.dirname(folder)
-    return ""
+    return "", installed
 
 
-def _dead_in(root: str, findings: Sequence[Finding]) -> Iterator[Finding]:
+def _dead_in(root: str, installed: bool, findings: Sequence[Finding]) -> Iterator[Finding]:
     """Those of a project's findings that are in definitions of which no other word of it speaks."""
     modules: dict[str, _Module] = {}
     needed: dict[_Key, frozenset[str]] = {}
     around = [_around(finding) for finding in findings]
     for path, qualified in frozenset[_Key]().union(*around):
         if path not in modules:
-            modules[path] = _module(path)
+            modules[path] = _module(path, installed)
         if (names := modules[path].without(qualified)) is not None:
             needed[path, qualified] = names
-    used = _used(root, {(path, name) for (path, _), names in needed.items() for name in names}) if needed else set()
+    asked = {(path, name) for (path, _), names in needed.items() for name in names}
+    used = _used(root, asked, installed) if needed else set()
     gone = {key for key, names in needed.items() if not any((key[0], name) in used for name in names)}
     return (finding for finding, keys in zip(findings, around, strict=True) if not gone.isdisjoint(keys))
 
@@ -159,8 +160,8 @@ def _around(finding: Finding) -> frozenset[_Key]:
     return frozenset({(path, scope[0]), (path, ".".join(scope[:2]))})
 
 
-def _module(path: str) -> _Module:
-    """What a file defines; nothing if it cannot be read."""
+def _module(path: str, installed: bool) -> _Module:
+    """What a file defines; nothing if it cannot be read. Of what others install, ``__all__`` is what they may use."""
     data = held(path) or b""
     try:
         body = ast.parse(data).body
@@ -179,7 +180,9 @@ def _module(path: str) -> _Module:
             for each in methods:
                 own = not (_registered(each) or _registered(node) or node.keywords or _HOOKS.fullmatch(each.name))
                 found[f"{node.name}.{each.name}"] = _defined(each, own)
-    shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), _COMMENT.sub(b"", data))
+    shown = _COMMENT.sub(b"", data)
+    if not installed:
+        shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), shown)
     return _Module(found, shown.splitlines())
 
 
@@ -193,8 +196,11 @@ def _defined(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, own: b
     return _Definition(node.name, (node.lineno, node.end_lineno or node.lineno), own)
 
 
-def _used(root: str, names: set[_Key]) -> set[_Key]:
-    """Which of the names, each with the file that defines it, other files of a project mention; all if who knows."""
+def _used(root: str, names: set[_Key], installed: bool) -> set[_Key]:
+    """Which of the names, each with the file that defines it, other files of a project mention; all if who knows.
+
+    Where others install the project, a package that takes all of a module offers it.
+    """
     found: set[_Key] = set()
     definers: dict[bytes, set[str]] = {}
     for path, name in names:
@@ -216,6 +222,8 @@ def _used(root: str, names: set[_Key]) -> set[_Key]:
         if len(data) > _LARGEST or inside is None:
             return names
         looked_in |= inside
+        if installed and os.path.basename(path) == "__init__.py":
+            looked_in.add(here)
         for word in set(words.findall(_COMMENT.sub(b"", data) if path.endswith(".py") else data)):
             others = definers[word] - {here}
             if others and re.search(rb"^(?:async )?(?:def|class) %b\b" % word, data, re.MULTILINE):
