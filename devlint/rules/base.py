@@ -71,6 +71,7 @@ class Rule:
     ``accelerated`` says that it speaks of what only happens once somebody has put a network on an accelerator.
     ``raising`` says that it speaks of tensors that are not on the device where they are used, which raises.
     ``implied`` says that it rests on the CPU being the default device, which another file may change.
+    ``deprecates`` says that it speaks of what a later torch takes away.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     ``proof`` says what of a run speaks for or against what was inferred; None where no run can tell.
     """
@@ -84,6 +85,7 @@ class Rule:
     accelerated: ClassVar[bool] = False
     raising: ClassVar[bool] = False
     implied: ClassVar[bool] = False
+    deprecates: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
     proof: ClassVar[proof.Traces | None] = None

@@ -264,9 +264,10 @@ def test_what_the_compiler_makes_on_the_device_is_told_to_those_who_ask() -> Non
     compiled = text.replace("def f", "@torch.compile(dynamic=True)\n    def f")
     assert check_source(compiled) == []
     assert [finding.code for finding in check(compiled)] == ["DVL203"]
-    assert [finding.code for finding in check_source(text.replace("def f", "@torch.no_grad()\n    def f"))] == [
-        "DVL203"
-    ]
+    for method, told in (("f", []), ("forward", ["DVL203"])):
+        evaluated = text.replace("def f", f"@torch.no_grad()\n    def {method}")
+        assert [finding.code for finding in check_source(evaluated)] == told
+        assert [finding.code for finding in check(evaluated)] == ["DVL203"]
 
 
 def test_a_literal_gives_way_to_the_device_at_hand() -> None:

@@ -392,3 +392,21 @@ def test_what_a_program_makes_or_brings_is_for_those_who_ask() -> None:
     assert rows(f"{cache}\ndef stored(model):\n    return model.state_dict()\n") == [11]
     assert rows(made.replace('(folder, "0', '("runs", "0')) == [8]
     assert rows(made.replace("Path(__file__).parent", "Path('/data')")) == [12]
+
+
+@pytest.mark.parametrize(
+    ("bases", "method", "told_to_all"),
+    [
+        ("(torch.utils.data.Dataset)", "get", []),
+        ("(Volumes)", "__getitem__", []),
+        ("(Volumes)", "get", ["DVL604"]),
+    ],
+)
+def test_what_a_data_set_loads_is_data(bases: str, method: str, told_to_all: list[str]) -> None:
+    """Whoever prepares samples does so on the CPU, or `pin_memory` and the workers of a loader would fail."""
+    text = f"import torch\n\n\nclass Scans{bases}:\n    def {method}(self, path):\n"
+    text += "        return torch.load(path).float()\n"
+    assert [one.code for one in check_source(text)] == told_to_all
+    assert len(check_source(text, config=Config(rule_layers=(RuleLayer(("DVL604",)),)))) == 1
+    state = text.replace("return torch.load(path).float()", "self.net.load_state_dict(torch.load(path))")
+    assert [one.code for one in check_source(state)] == ["DVL604"]

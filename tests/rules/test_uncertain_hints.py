@@ -134,7 +134,7 @@ def test_an_old_default_type_is_for_those_who_ask() -> None:
 
 def test_hints_about_other_files_are_for_all() -> None:
     for name in ("sums.py", "contests/sums.py", "/of/somebody/tests/project/sums.py", "C:/tests/project/sums.py"):
-        assert ("DVL203", "info") in told(OF_A_TEST, name=name)
+        assert ("DVL203", "info") in told(OF_A_TEST.replace("test_sum", "total"), name=name)
 
 
 @pytest.mark.parametrize("line", ["from torch.autograd import Function, gradcheck", "import pytest"])
@@ -347,16 +347,17 @@ KEPT = """\
 import torch
 
 
-def train(loader, model, device):
+class Memory(torch.nn.Module):
     queue = None
-    for images in loader:
+
+    def forward(self, images):
         if {}:
-            queue = torch.zeros(8, 3).to(device)
-        model(images, queue).sum().backward()
+            self.queue = torch.zeros(8, 3).to(images.device)
+        return images + self.queue
 """
 
 
-@pytest.mark.parametrize(("test", "told_to_all"), [("queue is None", []), ("images.ndim", ["DVL203"])])
+@pytest.mark.parametrize(("test", "told_to_all"), [("self.queue is None", []), ("images.ndim", ["DVL203"])])
 def test_what_is_made_on_first_use_is_for_those_who_ask(test: str, told_to_all: list[str]) -> None:
     """Seen in swav: a queue that is kept from an epoch on."""
     text = KEPT.format(test)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from devlint.check.filters import project_files
 from devlint.finding import Finding, Severity
 from devlint.flow.catalog.concepts import INERT_DECORATORS
+from devlint.rules.registry import registry
 from devlint.source.file_kinds import is_of_tests
 from devlint.source.files import held
 
@@ -61,15 +62,15 @@ def dead(findings: Sequence[Finding]) -> list[Finding]:
 
     A definition counts as used if it has a decorator that may register it, if it is in a module in which things are
     looked up by names that users give, if it is of a test, and if anything names it but itself and what is as dead. In
-    a project that others install it is used if a package offers it, and for more than a hint in any case. A method is
-    judged by itself only in a class that calls it for nobody else's sake.
+    a project that others install it is used if a package offers it, and in any case for a warning of what happens today
+    already. A method is judged by itself only in a class that calls it for nobody else's sake.
     """
     by_root: dict[tuple[str, bool], list[Finding]] = {}
     root = cache(_root)
     for finding in findings:
         if finding.severity < Severity.ERROR and _scope(finding) and not is_of_tests(finding.filename):
             folder, installed = root(os.path.dirname(os.path.abspath(finding.filename)))
-            if folder and not (installed and finding.severity > Severity.INFO):
+            if folder and not (installed and _concerns_users(finding)):
                 by_root.setdefault((folder, installed), []).append(finding)
     found = {id(one) for where, some in by_root.items() for one in _dead_in(*where, some)}
     return [finding for finding in findings if id(finding) in found]
@@ -115,6 +116,12 @@ class _Module:
         """The definition at the top level that a row is in."""
         found = (one for name, one in self.definitions.items() if "." not in name)
         return next((one for one in found if one.rows[0] <= row <= one.rows[1]), None)
+
+
+def _concerns_users(finding: Finding) -> bool:
+    """Whether a finding is worth telling of whatever others may call: a hint, or a name that is to go, is not."""
+    rule = registry().get(finding.code)
+    return finding.severity > Severity.INFO and not (rule is not None and rule.deprecates)
 
 
 def _scope(finding: Finding) -> str:

@@ -31,6 +31,7 @@ _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 class DeprecatedName(Rule):
     """A rule about the deprecated names, and arguments, of one topic."""
 
+    deprecates = True
     topic: ClassVar[Topic]
 
     def judge(self, site: Mention) -> Reports:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
-from collections.abc import Iterator
-from functools import lru_cache
 
 from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
@@ -14,7 +11,8 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
-from devlint.rules.code.device_choice import has_chosen_cuda, is_for_cuda, names_devices
+from devlint.rules.code.device_choice import has_chosen_cuda, is_for_cuda
+from devlint.rules.portability.own_files import STEPPING, lies_beside, made_here, saves
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
@@ -44,10 +42,6 @@ _NUMBERS = (
 """What takes a state that is numbers: which step it is, from which seed, how far a loss is scaled."""
 _NAMES_DEVICES = (0, 4)
 """The torch since which ``map_location`` may be a device, by its name or as an object."""
-_STEPPING = re.compile(r"(?i)optim")
-"""What is saved of a training beside its network, by name."""
-_WRITING = ("save", "shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move")
-_TRAINING = ("train", "fit")
 _PROCESSES = re.compile(r"\b(?:init_process_group|DistributedDataParallel|set_device)\b")
 """How a file speaks of processes with a GPU each, which load to the one that saved."""
 _APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -90,9 +84,10 @@ class LoadWithoutMapLocation(Rule):
     It is one hint for a project, of the loads whose files may come from another machine. Who selects the rule is told
     of all others, too:
 
-    - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers and prepared
-      data are nearly always on the CPU, and so is what a class restores whose file does not know torch; weights from a
-      URL, which are nearly always saved from there; a whole network that stays where it is put, if no device is at hand
+    - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers, prepared
+      data and what a data set loads are nearly always on the CPU, and so is what a class restores whose file does not
+      know torch; weights from a URL, which are nearly always saved from there; a whole network that stays where it is
+      put, if no device is at hand
     - the program has made the file itself: the function has saved, copied or trained it before, or another one in the
       same folder, as has the object that keeps its path, or reads it from memory; the file saves from the CPU alone;
       the file lies beside the code, `Path(__file__).parent / "basis.pt"`, and holds no state dict; the only process
@@ -142,12 +137,16 @@ class LoadWithoutMapLocation(Rule):
         name = site.function.removeprefix("torch.utils.")
         if FROM_NUMPY in used and "state_dict" not in self.source.text:
             return
-        weights = state or used & _USES or any(map(_RESTORING.search, used))
+        restored = state or any(map(_RESTORING.search, used))
+        weights = restored or used & _USES
         weights = weights or (used & _MAPPED and "state_dict" in self.source.text)
         weights = weights or _keeps_weights(self.source, site.node)
         weights = weights and site.purpose != "state of numbers"
-        weights = weights and site.function == LOAD and not _from_here(self.source, site.node)
-        weights = weights and (state or not _lies_beside(self.source, site.node))
+        weights = (
+            weights and site.function == LOAD and not made_here(self.source, site.node, any(map(STEPPING.search, used)))
+        )
+        weights = weights and (state or not lies_beside(self.source, site.node))
+        weights = weights and (restored or not _samples(self.source, site.node))
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
         whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
         whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
@@ -219,82 +218,15 @@ def _uses(source: Source, node: ast.AST, later: bool = False) -> set[str]:
     return used
 
 
-def _from_here(source: Source, node: ast.AST) -> bool:
-    """Whether the data is the program's own: from memory, saved or trained in the function, saved from the CPU."""
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    if _first_backward(around(source, node)) < node.lineno:
-        return True
-    file = node.args[0]
-    if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
-        return True
-    path, inside = _written(_path_of(file)), _saved(around(source, node))
-    folder = _folder(file)
-    if folder and inside.get(folder, node.lineno) < node.lineno:
-        return True
-    if _has_trained(source, node, file) or _saves_from_cpu(source, node, path):
-        return True
-    if ast.unparse(file).startswith("self."):
-        # what an object keeps is one file, whichever of its methods saves it
-        classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
-        holders = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
-        return path in _saved(next(holders, None) or around(source, node))
-    return inside.get(path, node.lineno) < node.lineno
-
-
-def _has_trained(source: Source, node: ast.Call, file: ast.expr) -> bool:
-    """Whether the path is kept by an object that has trained before: ``trainer.fit(); load(trainer.best_path)``."""
-    if not isinstance(file, ast.Attribute):
-        return False
-    calls = (part for part in walk(around(source, node)) if isinstance(part, ast.Call) and part.lineno < node.lineno)
-    trained = (receiver(call) for call in calls if method_of(call) in _TRAINING)
-    return ast.unparse(file.value) in (ast.unparse(one) for one in trained if one is not None)
-
-
-def _saves_from_cpu(source: Source, node: ast.AST, path: str) -> bool:
-    """Whether a file copies to the CPU all of a kind that it saves, or saves there, or is a script without devices."""
-    saves = _saves(source.tree)
-    there = [call for to, call in saves if to == path]
-    if there and not names_devices(source) and all(_is_run(source, around(source, call)) for call in there):
-        return True
-    steps = any(_STEPPING.search(name) for name in _uses(source, node))
-    alike = [one for _, one in saves if bool(_STEPPING.search(ast.unparse(one.args[0]))) is steps]
-    copied = [[_is_copied(source, call) for call in calls] for calls in (there, alike)]
-    return any(flags and all(flags) for flags in copied)
-
-
-def _is_copied(source: Source, save: ast.Call) -> bool:
-    """Whether what is saved is on the CPU: it is copied there, or its network was moved there before."""
-    if ".cpu()" in ast.unparse(save.args[0]):
-        return True
-    calls = (node for node in walk(around(source, save)) if isinstance(node, ast.Call) and node.lineno < save.lineno)
-    moved = (call for call in calls if method_of(call) == "cpu")
-    return any(ast.unparse(receiver(node) or save) in map(ast.unparse, _receivers(save.args[0])) for node in moved)
-
-
-def _receivers(node: object) -> Iterator[ast.AST]:
-    """What methods are called of, and attributes are read of, one after the other."""
-    while isinstance(node, ast.AST):
-        yield node
-        node = receiver(node) if isinstance(node, ast.Call) else getattr(node, "value", None)
-
-
-def _is_run(source: Source, function: ast.AST) -> bool:
-    """Whether a function is the top level of a script, or is called there."""
-    run = (statement.value for statement in source.tree.body if isinstance(statement, ast.Expr))
-    called = {getattr(call.func, "id", "") for call in run if isinstance(call, ast.Call)}
-    return function is source.tree or getattr(function, "name", None) in called
-
-
 def _resumes(source: Source, node: ast.AST) -> bool:
     """Whether the only process that there is goes on with what it has saved: where, the file knows as well."""
-    if not _saves(source.tree) or _PROCESSES.search(source.text):
+    if not saves(source.tree) or _PROCESSES.search(source.text):
         return False
     names = _names_of(source, node)
     held = (part for part in walk(around(source, node)) if isinstance(part, ast.Subscript))
     keys = (part.slice for part in held if getattr(part.value, "id", None) in names)
     counted = any(isinstance(key, ast.Constant) and re.fullmatch(_NUMBER, str(key.value)) for key in keys)
-    return counted or any(_STEPPING.search(name) for name in _uses(source, node))
+    return counted or any(STEPPING.search(name) for name in _uses(source, node))
 
 
 def _keeps_weights(source: Source, node: ast.AST) -> bool:
@@ -306,66 +238,6 @@ def _keeps_weights(source: Source, node: ast.AST) -> bool:
     # a mapping may be one of anything
     used = _HELD if "state_dict" in source.text else _HELD.replace("items|keys|", "")
     return any(re.search(used.format(re.escape(target)), source.text) for target in held)
-
-
-@lru_cache(maxsize=8)
-def _first_backward(body: ast.AST) -> float:
-    """The first row of a function, or of a script but for its functions, where it trains; else infinity."""
-    rows, rest = [math.inf], [*ast.iter_child_nodes(body)]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, ast.Attribute) and node.attr == "backward":
-            rows.append(node.lineno)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            rest += ast.iter_child_nodes(node)
-    return min(rows)
-
-
-@lru_cache(maxsize=8)
-def _saves(tree: ast.AST) -> list[tuple[str, ast.Call]]:
-    """Where a file saves something, each with the path, as a dump: ``torch.save(net.cpu().state_dict(), path)``."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1)
-    return [(_written(_path_of(call.args[1])), call) for call in calls if method_of(call) == "save"]
-
-
-@lru_cache(maxsize=8)
-def _saved(body: ast.AST) -> dict[str, int]:
-    """What is saved or copied to, as a dump, with the first row where it is."""
-    rows: dict[str, int] = {}
-    for call in ast.walk(body):
-        if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith(_WRITING):
-            path = _path_of(call.args[1])
-            for to in filter(None, (_written(path), _folder(path))):
-                rows[to] = min(call.lineno, rows.get(to, call.lineno))
-    return rows
-
-
-def _folder(path: ast.expr) -> str:
-    """The folder that a path names before the name of a file, as a dump; empty where it names none."""
-    if isinstance(path, ast.BinOp) and not isinstance(path.left, ast.Constant):
-        return f"folder {ast.dump(path.left)}"
-    joined = isinstance(path, ast.Call) and ast.unparse(path.func).endswith("path.join") and path.args[:-1]
-    return f"folder {list(map(ast.dump, joined))}" if joined else ""
-
-
-def _lies_beside(source: Source, node: ast.AST) -> bool:
-    """Whether a file is found by where the code is: it was saved for all, with the package."""
-    file = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    held = assigned(around(source, node)).get(file.id, ()) if isinstance(file, ast.Name) else ()
-    paths = (ast.unparse(path) for path in (file, *(value for _, value in held)) if path is not None)
-    return any("__file__" in path and re.search(r"\.parent\b|dirname\(", path) for path in paths)
-
-
-def _written(path: ast.expr) -> str:
-    """A path as it stands there; where a name is put into a text, the text: ``"{}.pt".format(epoch)``."""
-    text = receiver(path) if method_of(path) == "format" else None
-    return ast.dump(path if text is None else text)
-
-
-def _path_of(file: ast.expr) -> ast.expr:
-    """The path of a file that is opened in the call."""
-    opened = isinstance(file, ast.Call) and ast.unparse(file.func) == "open" and file.args
-    return file.args[0] if isinstance(file, ast.Call) and opened else file
 
 
 def _only_restored(source: Source, call: ast.AST) -> bool:
@@ -391,6 +263,17 @@ def _replaces_moved(source: Source, call: ast.AST) -> bool:
         items = (value.value for _, value in values if isinstance(value, ast.Subscript))
         if moved and max(moved) < row and any(getattr(item, "id", None) in names for item in items):
             return True
+    return False
+
+
+def _samples(source: Source, node: ast.AST) -> bool:
+    """Whether the load is in a class of samples: a data set, or what is indexed as one."""
+    row = getattr(node, "lineno", 0)
+    for outer in walk(source.tree):
+        if isinstance(outer, ast.ClassDef) and outer.lineno <= row <= (outer.end_lineno or 0):
+            named = any(re.search(_DATA, ast.unparse(base)) for base in outer.bases)
+            if named or any(getattr(part, "name", "") == "__getitem__" for part in outer.body):
+                return True
     return False
 
 

@@ -64,11 +64,11 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
-    each side of a branch. It is a warning in a loop and in the code of a module (but for methods other than `forward`
-    under `@torch.no_grad()`), and a hint elsewhere and in functions that
-    measure; also a hint where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a
-    tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
-    in the forward pass, and in the backward pass once more.
+    each side of a branch. It is told in a loop and in the code of a module (but for methods other than `forward` under
+    `@torch.no_grad()`). Who selects the rule is told of it elsewhere and in functions that measure; where NumPy makes
+    an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a
+    tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward
+    pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -96,7 +96,7 @@ class CreateThenMove(Rule):
       `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
       others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
       which follows `x` in a trace of it, where `device=x.device` becomes a constant.
-    - It is a hint, which a run tells once, but for those who select the rule: they are warned of what costs each step.
+    - A run tells it once, as a hint, but for those who select the rule: they are warned of what costs each step.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
@@ -139,7 +139,7 @@ class CreateThenMove(Rule):
         ways = (made, *made.others)
         if any(way.generator == "else" for way in ways):
             return
-        together = all(holds(site.node, way.node) for way in ways)
+        together, costs = all(holds(site.node, way.node) for way in ways), self._costs(site, made)
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
@@ -151,11 +151,11 @@ class CreateThenMove(Rule):
         yield Report(
             _message(made, site, destination(self.source, site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
-            severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
+            severity=Severity.WARNING if costs else Severity.INFO,
             steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
             help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
-            asked=self._seldom(site, made),
+            asked=self._seldom(site, made) or not costs,
             design=OF_RULE.format(self.code),
         )
 
@@ -174,6 +174,7 @@ class CreateThenMove(Rule):
             steps=() if together else (Step(made.node, "created on the CPU here"),),
             help=f"create it there: `{made.function}(..., device={goal if edit is not None else '...'})`",
             fix=fix_of(f"Create with `device={goal}`", edit),
+            asked=True,
         )
 
     def _spelled(self, site: Transfer) -> str:
