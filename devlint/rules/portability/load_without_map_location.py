@@ -138,13 +138,11 @@ class LoadWithoutMapLocation(Rule):
         if FROM_NUMPY in used and "state_dict" not in self.source.text:
             return
         restored = state or any(map(_RESTORING.search, used))
-        weights = restored or used & _USES
-        weights = weights or (used & _MAPPED and "state_dict" in self.source.text)
+        weights = restored or bool(used & _USES)
+        weights = weights or (bool(used & _MAPPED) and "state_dict" in self.source.text)
         weights = weights or _keeps_weights(self.source, site.node)
-        weights = weights and site.purpose != "state of numbers"
-        weights = (
-            weights and site.function == LOAD and not made_here(self.source, site.node, any(map(STEPPING.search, used)))
-        )
+        weights = weights and site.purpose != "state of numbers" and site.function == LOAD
+        weights = weights and not made_here(self.source, site.node, any(map(STEPPING.search, used)))
         weights = weights and (state or not lies_beside(self.source, site.node))
         weights = weights and (restored or not _samples(self.source, site.node))
         # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
