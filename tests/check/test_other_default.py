@@ -91,9 +91,7 @@ def test_what_was_put_on_the_cpu_is_there_whatever_the_default(root: Path) -> No
 def test_a_block_may_change_it_for_what_is_only_hinted_at(root: Path, context: str, hinted: bool) -> None:
     """Seen in nnssl, whose trainer augments each batch in such a block; of a function that asks itself, all is told."""
     (root / "noise.py").write_text(NOISE)
-    block = (
-        f"import torch\n\nfrom noise import Noise\n\n\nclass Trainer:\n    net = Noise()\n\n    def step(self, x):\n"
-    )
+    block = "import torch\n\nfrom noise import Noise\n\n\nclass Trainer:\n    net = Noise()\n\n    def step(self, x):\n"
     block += f"        with {context}:\n            self.net(x)\n"
     (root / "trainer.py").write_text(block)
     assert found() == ["run.py", "test_run.py"]

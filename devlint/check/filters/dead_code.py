@@ -58,17 +58,17 @@ _LARGEST = 1_000_000
 
 
 def dead(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings, in order, that are in code which nothing uses: hints and warnings in files.
+    """Those of a run's findings, in order, that are in code which nothing uses, in files.
 
     A definition counts as used if it has a decorator that may register it, if it is in a module in which things are
     looked up by names that users give, if it is of a test, and if anything names it but itself and what is as dead. In
-    a project that others install it is used if a package offers it, and in any case for a warning of what happens today
-    already. A method is judged by itself only in a class that calls it for nobody else's sake.
+    a project that others install it is used if a package offers it, and in any case by who has to hear of what happens
+    today already. A method is judged by itself only in a class that calls it for nobody else's sake.
     """
     by_root: dict[tuple[str, bool], list[Finding]] = {}
     root = cache(_root)
     for finding in findings:
-        if finding.severity < Severity.ERROR and _scope(finding) and not is_of_tests(finding.filename):
+        if _scope(finding) and not is_of_tests(finding.filename):
             folder, installed = root(os.path.dirname(os.path.abspath(finding.filename)))
             if folder and not (installed and _concerns_users(finding)):
                 by_root.setdefault((folder, installed), []).append(finding)

@@ -13,7 +13,6 @@ from devlint.finding import Finding, Severity
 from devlint.source.file_kinds import is_of_tests
 from devlint.source.files import held
 
-
 _WITHIN = re.compile(rb"^[ \t]*(?:async )?with\b[^\n]*\btorch\.device\((?![\"'](?:cpu|meta))", re.MULTILINE)
 """What changes the default device for the calls in a block, wherever they lead."""
 

@@ -12,8 +12,9 @@ class DeprecatedCudaAmp(DeprecatedName):
 
     ## What it does
     Reports `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp`, and `autocast` and
-    `GradScaler` of `torch.cpu.amp`, where they are called, used as decorators, or handed on. Who selects the rule by
-    its code is also told of `amp.initialize` and `amp.scale_loss` of Apex, which it has given up for torch's.
+    `GradScaler` of `torch.cpu.amp`, where they are called or used as decorators; it is a hint where they are handed on,
+    `autocast if amp else nullcontext`. Who selects the rule by its code is also told of `amp.initialize` and
+    `amp.scale_loss` of Apex, which it has given up for torch's.
 
     ## Why it matters
     Since torch 2.4, each of them warns: "`torch.cuda.amp.autocast(args...)` is deprecated". The new names take the

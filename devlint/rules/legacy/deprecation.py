@@ -8,7 +8,7 @@ import re
 from typing import ClassVar
 
 from devlint import torch_api
-from devlint.rules.base import Fix, Report, Reports, Rule
+from devlint.rules.base import Fix, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of, statement_of
 from devlint.rules.code.imports import importing
@@ -69,7 +69,9 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     other = not row.name.startswith("torch.") or edits.in_test(rule.source, site.scope)
     young = row.since > (_COMMON if rule.target_torch is None else rule.target_torch)
     asked = other or early or (bool(row.replacement) and young) or _is_filtered(rule, site.path)
-    return Report(message, "deprecated", help=advice + needs, fix=fix, node=given, asked=asked)
+    # where it is called is elsewhere, and takes another name, too, as a rule: `autocast if amp else nullcontext`
+    mild = Severity.INFO if more and fix is None else None
+    return Report(message, "deprecated", mild, help=advice + needs, fix=fix, node=given, asked=asked)
 
 
 def _is_filtered(rule: Rule, path: str) -> bool:
