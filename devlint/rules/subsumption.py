@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from devlint.finding import ALSO, OF_COPIES, OF_RULE, Applicability, Finding, Place, Severity
+from devlint.source.file_kinds import is_beside
 
 
 def subsumed(findings: Sequence[Finding], told: Collection[Finding]) -> list[Finding]:
@@ -57,8 +58,11 @@ def summarized(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _one(several: Sequence[Finding]) -> Finding:
-    """The gravest of several findings, which shows the places of the others, and whose fix mends as many as it can."""
-    first, *others = sorted(several, key=lambda one: -(one.unproven or one.severity))
+    """One of several findings, which shows the places of the others, and whose fix mends as many as it can.
+
+    It is the gravest, and of those the first that is not in an example, in a test, or in what is done beside a step.
+    """
+    first, *others = sorted(several, key=lambda one: (-(one.unproven or one.severity), is_beside(one.filename)))
     fix = first.fix
     for second in (other.fix for other in others if other.filename == first.filename):
         if fix is not None and second is not None and not fix.overlaps(second):

@@ -77,6 +77,12 @@ def is_for_export(filename: str) -> bool:
     return any(_EXPORTS.fullmatch(part.lower()) for part in (*_folders(filename), name))
 
 
+def is_beside(filename: str) -> bool:
+    """Whether a file is not what a project is there for: a test, an example, a copy, samples, an export."""
+    kinds = (is_of_tests, is_example, is_vendored, makes_samples, is_for_export, is_notebook)
+    return any(kind(filename) for kind in kinds)
+
+
 def is_notebook(filename: str) -> bool:
     """Whether a file is a Jupyter notebook."""
     return filename.endswith(".ipynb")
