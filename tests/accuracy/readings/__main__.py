@@ -38,8 +38,15 @@ READ = (
     "README",
     "Dockerfile",
     ".sh",
+    ".pyi",
+    ".ini",
+    ".json",
+    "LICENSE",
+    "License",
+    "LICENCE",
+    "COPYING",
 )
-"""What `check` reads, and where a project says which torch it needs."""
+"""What `check` reads: code, what names it, where a project says which torch it needs, and under which terms it is."""
 
 
 def main() -> int:
