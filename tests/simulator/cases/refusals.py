@@ -44,7 +44,7 @@ def case_dtypes_that_cuda_does_not_take() -> None:
             "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'Bool'",
             lambda: _on(2).bool().scatter_reduce(0, _on(2, dtype=LONG), _on(2).bool(), "amax"),
         ),
-        ("'aten::histogram' with arguments from the 'CUDA' backend", lambda: torch.histogram(_on(2))),
+        ("'aten::histogram.bin_ct' with arguments from the 'CUDA' backend", lambda: torch.histogram(_on(2))),
     ):
         with raises(RuntimeError, text):
             action()
