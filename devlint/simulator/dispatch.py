@@ -12,6 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from devlint.simulator import checks, devices, errors, layouts, pinning, plans
+from devlint.simulator.refusals import wording
 from devlint.simulator.tensor import SimulatedTensor, host_of, index_of, refresh, wrap
 
 Handler = Callable[[Any, Any, Any], Any]
@@ -39,10 +40,12 @@ def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def handled(handler: Handler, op: Any, args: Any, kwargs: Any) -> Any:
-    """Let a handler run an operation; what the host lacks is said as of a device."""
+    """Let a handler run an operation; what the host lacks or refuses is said as of a device."""
     try:
         return handler(op, args, kwargs)
     except Exception as error:
+        if isinstance(error, RuntimeError) and error.args:
+            error.args = (wording.of_cuda(str(error)),)
         # remembered by what it says: the exception itself, here or there, would keep the tensors of its frames
         _of_thread.refusal = str(error)
         if _OF_HOST.search(str(error)) is None:
