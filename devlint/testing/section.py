@@ -81,7 +81,7 @@ def _missing(failed: Mapping[str, Told], paint: Paint) -> Iterator[str]:
         if why["missing"]:
             found.setdefault(why["missing"], []).append(name)
     for words, names in found.items():
-        yield f"{paint(BOLD, words)}: {_tests(names)}"
+        yield f"{paint(BOLD, words)} ({_tests(names)})"
 
 
 def _failures(

@@ -175,7 +175,7 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
     assert "= tests: test_shop.py::test_model[cuda:0] and 1 more\n" in errors
     missing, failures, lines = (part.splitlines() for part in re.split(r"\n\n", rest))
-    assert missing == ["torch.cuda.temperature: test_shop.py::test_not_simulated"]
+    assert missing == ["torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"]
     assert [line.split("  ")[:2] for line in failures] == [
         ["Fails only with an accelerator (1)"],
         ["", "test_shop.py::test_automatic"],
