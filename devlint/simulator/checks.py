@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from devlint.simulator import errors
-from devlint.simulator.plans import Plan
+from devlint.simulator.plans import Plan, kind_of
 
 
 def tensors(plan: Plan, args: Any, kwargs: Any) -> dict[str, list[torch.Tensor]]:
@@ -27,13 +27,13 @@ def tensors(plan: Plan, args: Any, kwargs: Any) -> dict[str, list[torch.Tensor]]
 
 def refuse_mixed(plan: Plan, args: Any, kwargs: Any) -> None:
     """Raise what CUDA raises if the operation does not take its tensors, which are of several devices."""
-    check = SPECIAL.get(plan.name)
+    check, kind = SPECIAL.get(plan.name), kind_of(args, kwargs)
     if check is not None:
         check(plan, args, kwargs)
-    elif plan.rule == "iterator":
+    elif plan.rules[kind] == "iterator":
         _iterator(plan, args, kwargs)
-    elif plan.rule == "exact":
-        _exact(plan.kernel, plan, args, kwargs)
+    elif plan.rules[kind] == "exact":
+        _exact(plan.kernels[kind], plan, args, kwargs)
 
 
 def _exact(kernel: str, plan: Plan, args: Any, kwargs: Any) -> None:
@@ -78,7 +78,7 @@ def _batch_norm(plan: Plan, args: Any, kwargs: Any) -> None:
     """cuDNN normalises images in float32; torch's own kernel does the rest."""
     image, weight = args[0], args[1]
     cudnn = image.dim() >= 3 and image.dtype == torch.float32 and weight is not None
-    _exact("wrapper_CUDA__cudnn_batch_norm" if cudnn else plan.kernel, plan, args, kwargs)
+    _exact("wrapper_CUDA__cudnn_batch_norm" if cudnn else plan.kernels[""], plan, args, kwargs)
 
 
 def _index(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -103,6 +103,12 @@ def _masked_fill(plan: Plan, args: Any, kwargs: Any) -> None:
         raise errors.error("masked_fill", mask.device, filled.device)
 
 
+def _mode(plan: Plan, args: Any, kwargs: Any) -> None:
+    for name in plan.written:
+        if kwargs[name].device != args[0].device:
+            raise errors.error("mode", args[0].device, kwargs[name].device, name)
+
+
 def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
     lengths = args[1]
     if lengths.device.type != "cpu":
@@ -116,6 +122,7 @@ SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
     **dict.fromkeys(("index", "_unsafe_index"), _index),
     **dict.fromkeys(("index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_"), _index_put),
     "masked_fill_": _masked_fill,
+    "mode": _mode,
     "_pack_padded_sequence": _lengths,
     **dict.fromkeys(
         "copy_ _to_copy set_ lift_fresh record_stream resize_as_ is_same_size is_set_to _foreach_copy_ "

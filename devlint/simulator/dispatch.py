@@ -12,6 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from devlint.simulator import checks, devices, errors, layouts, pinning, plans
+from devlint.simulator.refusals import wording
 from devlint.simulator.tensor import SimulatedTensor, host_of, index_of, refresh, wrap
 
 Handler = Callable[[Any, Any, Any], Any]
@@ -25,7 +26,7 @@ on_host_step: Callable[[Callable[[], Any], Any], None] | None = None
 _OutOfMemory = Callable[[torch.device, Exception], Exception | None]
 out_of_memory: _OutOfMemory = lambda place, error: None  # noqa: E731  # it is replaced
 """What is raised for a device where the host has no memory left; ``None`` where the host's error stands."""
-_OF_HOST = re.compile("with arguments from the '(NestedTensor)?CPU' backend|DefaultCPUAllocator: (can't|not enough)")
+_OF_HOST = re.compile(r"with arguments from the '(\w*)CPU' backend|DefaultCPUAllocator: (can't|not enough)")
 """Errors that speak of the host where a device is meant."""
 _of_thread = threading.local()
 _HOST = torch.device("cpu")
@@ -39,10 +40,12 @@ def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def handled(handler: Handler, op: Any, args: Any, kwargs: Any) -> Any:
-    """Let a handler run an operation; what the host lacks is said as of a device."""
+    """Let a handler run an operation; what the host lacks or refuses is said as of a device."""
     try:
         return handler(op, args, kwargs)
     except Exception as error:
+        if isinstance(error, RuntimeError) and error.args:
+            error.args = (wording.of_cuda(str(error)),)
         # remembered by what it says: the exception itself, here or there, would keep the tensors of its frames
         _of_thread.refusal = str(error)
         if _OF_HOST.search(str(error)) is None:
@@ -58,22 +61,20 @@ def refusal() -> str | None:
 def run(op: Any, args: Any, kwargs: Any) -> Any:
     """Check the devices, compute on the host, wrap the result."""
     plan = plans.of(op)
-    if plan.implicit and not (nested := _has_nested(args)):
+    if plan.implicit and not _has_nested(args):
         return op.decompose(*args, **kwargs)
     if plan.foreign is not None:
         return op._op_dk(plan.foreign, *args, **kwargs)
     places: set[int] = set()
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
-    if len(places) > 1:
-        if plan.implicit and nested:  # it has a kernel of its own for them
-            raise errors.error("iterator", *(devices.device(index) if index >= 0 else _HOST for index in places))
-        if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
-            return taken_apart(op, args, kwargs)
-        checks.refuse_mixed(plan, args, kwargs)
+    if len(places) > 1 and _is_for_others(plan, args, kwargs, places):
+        return taken_apart(op, args, kwargs)
     index, pinned = max(places) if places else -1, False
     if plan.has_device:
         index, pinned = _redirect(host_kwargs, index)
+    if plan.refused and index >= 0 and (kind := plans.kind_of(args, kwargs)) in plan.refused:
+        raise errors.no_kernel(op.name(), kind)
     drawn = plan.random and index >= 0 and host_kwargs.get("generator") is None
     try:
         with random_numbers(index) if drawn else _AT_ONCE:
@@ -89,6 +90,20 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     if index < 0:
         return pinning.mark(out) if pinned else out
     return _wrapped(plan, out, args, index)
+
+
+def _is_for_others(plan: plans.Plan, args: Any, kwargs: Any, places: set[int]) -> bool:
+    """Whether the operations that this one is made of look at its tensors, which are of several devices.
+
+    Where it has a kernel of its own that does not take them, raises ``RuntimeError``.
+    """
+    if plan.implicit:  # the kernel for nested tensors
+        raise errors.error("iterator", *(devices.device(index) if index >= 0 else _HOST for index in places))
+    made_of_others = plan.common is not None and plan.rules[plans.kind_of(args, kwargs)] == "made of others"
+    if made_of_others and plan.name not in checks.SPECIAL:
+        return True
+    checks.refuse_mixed(plan, args, kwargs)
+    return False
 
 
 def _wrapped(plan: plans.Plan, out: Any, args: Any, index: int) -> Any:
@@ -121,7 +136,10 @@ def _on_device(op: Any, args: Any, kwargs: Any, error: Exception) -> Exception:
     """What is raised on a device where the host has no kernel, or no memory."""
     meant: Exception | None
     if isinstance(error, NotImplementedError):
-        meant = NotImplementedError(f"devlint does not simulate {op.name()}: the host has no kernel for it")
+        kind = _OF_HOST.search(str(error))[1]  # type: ignore[index]  # it was found
+        meant = errors.no_kernel(op.name(), kind)
+        if plans.has_cuda_kernel(op, kind):
+            meant = NotImplementedError(f"devlint does not simulate {op.name()}: the host has no kernel for it")
     else:
         given = (value.device for value in args if isinstance(value, SimulatedTensor))
         meant = out_of_memory(kwargs.get("device") or next(given, devices.device(devices.current())), error)

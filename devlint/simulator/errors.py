@@ -23,6 +23,7 @@ TEXTS = {
     "pinned": "Only dense CPU tensors can be pinned",
     "layout": "to(options) doesn't support converting to a different layout, but got self.layout being {} and "
     "options.layout set as {}",
+    "mode": "expected device '{}' but got '{}' for {} output",
     "rnn": "Input and {} tensors are not at the same device, found input tensor at {} and {} tensor at {}",
 }
 """The texts of torch 2.13, with gaps.
@@ -36,6 +37,11 @@ makes them, and that cuDNN takes a convolution or a batch norm is inferred from 
 def error(name: str, *gaps: object) -> RuntimeError:
     """The exception with the text of this name, its gaps filled in."""
     return RuntimeError(TEXTS[name].format(*gaps))
+
+
+def no_kernel(operation: str, kind: str) -> NotImplementedError:
+    """What the dispatcher says where CUDA has no kernel for tensors of a kind (``plans.KINDS``)."""
+    return NotImplementedError(f"Could not run '{operation}' with arguments from the '{kind}CUDA' backend.")
 
 
 def type_name(tensor: torch.Tensor) -> str:

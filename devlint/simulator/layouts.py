@@ -50,6 +50,12 @@ def refuse_nested() -> NoReturn:
     raise RuntimeError(f"devlint does not simulate nested tensors {which}")
 
 
+def refuse_quantized(dtype: Any) -> NoReturn:
+    """Raise ``NotImplementedError`` that says why a tensor of such a dtype cannot be on a simulated device."""
+    why = "torch keeps scale and zero point in tensors of its own only"
+    raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {dtype}: {why}")
+
+
 def refuse_gradients(arguments: Any) -> None:
     """Raise ``RuntimeError`` where autograd would have to know of a nested tensor with or of these arguments."""
     if torch.is_grad_enabled():

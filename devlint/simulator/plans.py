@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from devlint.simulator import refusals
+from devlint.simulator.layouts import COMPRESSED
 
 Rule = Literal["made of others", "iterator", "exact"]
 """Who looks at the devices: other operations that this one calls; TensorIterator, which takes 0-dim tensors of the host
@@ -26,15 +29,28 @@ _COMMON = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.
 
 _OF_CUDA = (torch._C.DispatchKey.CUDA, torch._C.DispatchKey.PrivateUse1)
 """Keys at which `torch.library` registers what is for CUDA: by the key's name, or by that of the type of device."""
+_OF_HOST = ("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward")
+"""Operations for the CPU by which the simulated device computes what CUDA has others for."""
 _OF_TORCH = ("aten", "c10d")
 """Namespaces whose kernels at these keys are torch's or the simulator's own."""
+
+
+KINDS = ("", "Sparse", "SparseCsr")
+"""The kinds of tensors that have kernels of their own, as their dispatch keys begin, the least usual one last."""
+_KINDS = {torch.sparse_coo: "Sparse", **dict.fromkeys(COMPRESSED, "SparseCsr")}
 
 
 class Declaration(NamedTuple):
     """What torch says of an operation in ``native_functions.yaml``."""
 
+    kinds: frozenset[str]
+    """For which kinds of tensors CUDA has kernels of its own: the beginnings of their dispatch keys."""
     rule: Rule
+    """Who looks at the devices in those kernels."""
     structured: bool
+
+
+_UNDECLARED = Declaration(frozenset(), "exact", structured=False)
 
 
 @dataclass(slots=True)
@@ -43,9 +59,12 @@ class Plan:
 
     name: str
     parameters: tuple[str, ...]
-    rule: Rule
-    kernel: str
+    rules: dict[str, Rule]
+    kernels: dict[str, str]
     """The name that the code around the CUDA kernel goes by in torch's messages, such as ``wrapper_CUDA_addmm``."""
+    refused: frozenset[str]
+    """The kinds of tensors of which only the host has a kernel: CUDA refuses them.  These three go by kinds of tensors,
+    of which ``""`` are dense ones."""
     checked: tuple[str, ...]
     """The parameters whose devices that code compares, in its order."""
     implicit: bool
@@ -90,17 +109,22 @@ def _made(op: Any) -> Plan:
     places = {_alias(one): (position, one.name) for position, one in enumerate(arguments) if _writes(one)}
     declared = declarations().get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
     if namespace != "aten" or declared is None:
-        declared = Declaration("made of others", False)
+        declared = _UNDECLARED
     outs = [argument.name for argument in arguments if argument.is_out]
     positional = [argument.name for argument in arguments if not argument.kwarg_only]
+    common = next((key for key in _COMMON if _has_kernel(op, key.name)), None)
+    implicit = _has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE
+    only_kernels = declared is not _UNDECLARED and common is None and not implicit and name not in _OF_HOST
+    of_host = {kind for kind in KINDS if _has_kernel(op, f"{kind}CPU")} if only_kernels else set()
     return Plan(
         name=name,
         parameters=tuple(argument.name for argument in arguments),
-        rule=declared.rule,
-        kernel=_kernel_name(name, schema.overload_name, bool(outs), declared.structured),
+        rules={kind: declared.rule if kind in declared.kinds else "made of others" for kind in KINDS},
+        kernels={kind: _kernel_name(kind, name, schema.overload_name, bool(outs), declared) for kind in KINDS},
+        refused=frozenset(of_host - declared.kinds),
         checked=(*outs, *positional),
-        implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
-        common=next((key for key in _COMMON if _has_kernel(op, key.name)), None),
+        implicit=implicit,
+        common=common,
         foreign=next((k for k in _OF_CUDA if namespace not in _OF_TORCH and _has_kernel(op, k.name)), None),
         written=tuple(one.name for one in arguments if _writes(one)),
         returned=tuple(places[_alias(one)] for one in schema.returns) if all(map(_writes, schema.returns)) else (),
@@ -116,7 +140,20 @@ def _made(op: Any) -> Plan:
 def is_of_host(op: Any) -> bool:
     """Whether the host has a kernel of its own, which refuses in its own words, for what CUDA makes of others."""
     plan = of(op)
-    return plan.common is not None and plan.rule == "made of others" and _has_kernel(op, "CPU")
+    return plan.common is not None and plan.rules[""] == "made of others" and _has_kernel(op, "CPU")
+
+
+def kind_of(args: Any, kwargs: Any) -> str:
+    """The kind of tensors that an operation is chosen by: the least usual one among its arguments."""
+    found = {_KINDS.get(leaf.layout, "") for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    return max(found, key=KINDS.index, default="")
+
+
+def has_cuda_kernel(op: Any, kind: str) -> bool:
+    """Whether torch declares that CUDA has a kernel for tensors of that kind, where it declares anything."""
+    name = op._schema.name.partition("::")[2]
+    declared = declarations().get(f"{name}.{op._schema.overload_name}".removesuffix("."))
+    return declared is None or kind in declared.kinds
 
 
 def _writes(value: Any) -> bool:
@@ -133,12 +170,12 @@ def _has_kernel(op: Any, key: str) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key))
 
 
-def _kernel_name(name: str, overload: str, out: bool, structured: bool) -> str:
+def _kernel_name(kind: str, name: str, overload: str, out: bool, declared: Declaration) -> str:
     """As torchgen's ``wrapper_kernel_sig`` and ``NativeSignature`` make it."""
     base = f"{name}_out" if out else name
-    if structured:
+    if declared.structured and not kind:
         return f"wrapper_CUDA_{base}_{overload}" if overload else f"wrapper_CUDA_{base}"
-    return f"wrapper_CUDA_{overload}_{base}"
+    return f"wrapper_{kind}CUDA_{overload}_{base}"
 
 
 @functools.cache
@@ -152,8 +189,8 @@ def declarations() -> dict[str, Declaration]:
     result = {}
     for block in re.split(r"(?m)^- func: ", path.read_text(encoding="utf-8"))[1:]:
         structured = re.search(r"(?m)^  structured(: True|_delegate:)", block) is not None
-        rule: Rule = "made of others"
-        if structured or re.search(r"(?m)^    [\w, ]*\bCUDA\b[\w, ]*:", block):
-            rule = "iterator" if "\n  device_check: NoCheck" in block else "exact"
-        result[block[: block.index("(")]] = Declaration(rule, structured)
+        keys = ", ".join(re.findall(r"(?m)^    ([\w, ]+):", block)).split(", ")
+        kinds = {key.removesuffix("CUDA") for key in keys if key.endswith("CUDA")} | ({""} if structured else set())
+        rule: Rule = "iterator" if "\n  device_check: NoCheck" in block else "exact"
+        result[block[: block.index("(")]] = Declaration(frozenset(kinds), rule, structured)
     return result

@@ -202,7 +202,7 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False, counted: b
                 on_made(part, index)
         return made
     if host.is_quantized:
-        raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
+        layouts.refuse_quantized(host.dtype)
     if type(host) is not torch.Tensor and hasattr(host, "trigger_wait"):
         host = host.trigger_wait()  # what a collective will have put there: it has no memory of its own
     result: SimulatedTensor = _make(

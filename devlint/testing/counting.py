@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Recorder:
 
     def __init__(self, backend: Backend, root: str) -> None:
         self._root = root
+        self._started_by = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or os.devnull)
         self._session = Session(Settings(key=backend.key, kernels=backend.kernels, simulated=True, roots=(root,)))
         self._session.start(counters(self._session))
         self.frames = self._session.frames
@@ -61,9 +63,12 @@ class Recorder:
     def _blamed(self, event: Event) -> tuple[str, int] | None:
         """The line: that of a library where a test called it, so that a package that is installed has lines, too.
 
-        What pytest reads to show a failure is nobody's; what it reads to compare is the test's.
+        What pytest reads to show a failure is nobody's; what it reads to compare is the test's.  The program that runs
+        pytest, such as its console script, does nothing itself.
         """
         frame, via = event.frame, event.via
+        if frame is not None and frame.file == self._started_by:
+            frame = None
         if via is not None and via.file.startswith(_PYTEST):
             if frame is None:
                 return None

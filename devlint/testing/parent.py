@@ -13,6 +13,7 @@ import pytest
 
 from devlint._about import PACKAGE
 from devlint.simulator import MOST_DEVICES
+from devlint.simulator.children import unfollowed
 from devlint.testing.marks import NAME, concerns
 
 _PATIENCE = 30.0
@@ -59,14 +60,15 @@ class Elsewhere:
         config = self._config
         arguments = [str(argument) for argument in config.invocation_params.args]
         # devlint itself is to be found even if this process was told of it in some other way
-        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), os.path.dirname(PACKAGE)]))
+        environment = unfollowed(os.environ)
+        path = os.pathsep.join(filter(None, [environment.get("PYTHONPATH", ""), os.path.dirname(PACKAGE)]))
         process = subprocess.Popen(
             [sys.executable, "-m", "devlint.testing.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=config.invocation_params.dir,
             # a simulated accelerator and a real one cannot live together
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path},
+            env={**environment, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path},
         )
         self._process = process
         given = {"arguments": arguments, "files": self._files, "path": sys.path, "devices": self._devices}

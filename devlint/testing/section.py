@@ -32,27 +32,32 @@ _COMPARED: tuple[tuple[OnTheHost, str], ...] = (
 def section(
     config: pytest.Config,
     failed: Mapping[str, Told],
+    uncollected: Sequence[str],
     rows: Iterable[Row],
     compared: Mapping[str, OnTheHost] | None,
     color: bool,
     width: int,
 ) -> Iterator[str]:
-    """Yield the section line by line; ``compared`` says what failed tests do on the CPU, if that was tried."""
+    """Yield the section line by line.
+
+    ``uncollected`` are those of what failed that are no tests; ``compared`` says what failed tests do on the CPU, if
+    that was tried.
+    """
     paint = Paint(color, width)
     code = Code(Record(directory=str(config.rootpath)))
     parts = (
-        _errors(list(met(failed.items())), str(config.rootpath), paint),
+        _errors(list(met(failed.items())), len(failed), str(config.rootpath), paint),
         _missing(failed, paint),
-        _failures(failed, compared, paint, width),
+        _failures(failed, uncollected, compared, paint, width),
         _lines(summed(rows), code, paint, width),
     )
     for number, lines in enumerate(filter(None, map(list, parts))):
         yield from (["", *lines] if number else lines)
 
 
-def _errors(groups: Sequence[tuple[Mismatch, list[str]]], root: str, paint: Paint) -> Iterator[str]:
+def _errors(groups: Sequence[tuple[Mismatch, list[str]]], failures: int, root: str, paint: Paint) -> Iterator[str]:
     if not groups:
-        yield "No test failed since tensors on different devices met."
+        yield "No device error " + ("among the failures." if failures else "was met: no test failed.")
         return
     record = Record(
         simulated=True, directory=root, processes=(Process(pid=0, mismatches=tuple(one for one, _ in groups)),)
@@ -76,15 +81,22 @@ def _missing(failed: Mapping[str, Told], paint: Paint) -> Iterator[str]:
         if why["missing"]:
             found.setdefault(why["missing"], []).append(name)
     for words, names in found.items():
-        yield f"{paint(BOLD, words)}: {_tests(names)}"
+        yield f"{paint(BOLD, words)} ({_tests(names)})"
 
 
 def _failures(
-    failed: Mapping[str, Told], compared: Mapping[str, OnTheHost] | None, paint: Paint, width: int
+    failed: Mapping[str, Told],
+    uncollected: Sequence[str],
+    compared: Mapping[str, OnTheHost] | None,
+    paint: Paint,
+    width: int,
 ) -> Iterator[str]:
+    if uncollected:
+        whose = "its" if len(uncollected) == 1 else "their"
+        yield f"{_tests(uncollected)} could not be collected: {whose} tests did not run"
     if compared is None:
-        if failed:
-            count = plural(len(failed), "test")
+        if len(failed) > len(uncollected):
+            count = plural(len(failed) - len(uncollected), "test")
             yield f"{count} failed: --devlint-compare-cpu runs them again on the CPU, and tells which pass there"
         return
     for outcome, heading in _COMPARED:

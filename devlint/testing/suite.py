@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,6 @@ import pytest
 
 from devlint import simulator
 from devlint.auditor.frames import Frames
-from devlint.auditor.running.child_processes import Stowaway
 from devlint.auditor.running.import_hook import when_imported
 from devlint.auditor.running.recording import Refused
 from devlint.config.load import load_directory
@@ -22,6 +20,7 @@ from devlint.config.schema import ConfigError
 from devlint.config.sizes import size_of
 from devlint.config.suite import Suite
 from devlint.report.wording import plural
+from devlint.simulator import children
 from devlint.simulator.masquerade.card import MEMORY_VARIABLE
 from devlint.testing.auditing import hide_the_simulator
 from devlint.testing.counting import Recorder, Row
@@ -46,32 +45,13 @@ def begun(config: pytest.Config) -> Iterator[None]:
     running = SimulatedSuite(config, suite.devices or 1, bool(suite.compare_cpu))
     try:
         when_imported("torch", running.torch_imported)
-        when_imported("multiprocessing.spawn", partial(_send_along, running.devices))
+        children.follow(running.devices)
         yield
         _import_torch()  # what stands in the way is said now, and not by the first test file
     except Refused as refused:
         raise pytest.UsageError(refused.line) from None
     config.stash[SIMULATED] = running.devices
     config.pluginmanager.register(running, "devlint-simulated-suite")
-
-
-def _send_along(devices: int) -> None:
-    """A process that is spawned by a test has the accelerator, too."""
-    from multiprocessing import spawn
-
-    original = spawn.get_preparation_data
-
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = original(name)
-        data["devlint"] = Stowaway(_board, devices)
-        return data
-
-    spawn.get_preparation_data = get_preparation_data
-
-
-def _board(devices: int) -> None:
-    when_imported("torch", partial(simulator.install, devices))
-    when_imported("multiprocessing.spawn", partial(_send_along, devices))
 
 
 def _import_torch() -> None:
@@ -227,7 +207,9 @@ class SimulatedSuite:
             compared = without_accelerator(self._config, again)
         width = terminalreporter._tw.fullwidth if terminalreporter.isatty else _LOG_WIDTH
         try:
-            for line in section(self._config, self._failed, self._rows, compared, terminalreporter.hasmarkup, width):
+            uncollected = [name for name in self._failed if name not in self._tests]
+            told = (self._failed, uncollected, self._rows, compared)
+            for line in section(self._config, *told, terminalreporter.hasmarkup, width):
                 terminalreporter.write_line(line)
         except Exception as error:  # the tests have run, and pytest is to end as it would have
             terminalreporter.write_line(f"devlint failed to say more: {type(error).__name__}: {error}")

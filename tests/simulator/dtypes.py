@@ -23,7 +23,7 @@ from tools.make_dtype_table import moved, samples
 devlint.simulator.install()
 
 NOT_SIMULATED = {
-    **dict.fromkeys(("to_sparse", "sparse.sampled_addmm", "sparse.mm.reduce"), "sparse tensors"),
+    "sparse.mm.reduce": "it has kernels for the CPU only, whatever dtypes its list gives CUDA",
     **dict.fromkeys(
         ("jiterator_unary", "jiterator_binary", "jiterator_2inputs_2outputs", "jiterator_4inputs_with_extra_args"),
         "compiled by CUDA",

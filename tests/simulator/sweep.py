@@ -3,9 +3,10 @@
     python -m tests.simulator.sweep             every operation, its first samples
     python -m tests.simulator.sweep --part 8    every eighth operation
 
-Results and gradients have to equal the host's, and an argument left on the host has to be refused where CUDA refuses
-it.  What CUDA refuses is taken from the table of the static wing (`devlint/flow/catalog/data/torch_table.json`), made
-another way.  Prints one line for each difference and a summary as JSON.
+Results and gradients have to equal the host's, and an argument left on the host, or a tensor of the host given for
+the result (`out=`), has to be refused where CUDA refuses it.  What CUDA refuses is taken from the table of the static
+wing (`devlint/flow/catalog/data/torch_table.json`), made another way.  Prints one line for each difference and a
+summary as JSON.
 """
 
 from __future__ import annotations
@@ -29,16 +30,24 @@ from devlint.simulator import backend
 devlint.simulator.install()
 DEVICE = torch.device("cuda", 0)
 
-NOT_DENSE = re.compile(r"sparse|quantized|nested|jagged|_c10d|to_mkldnn")
+NOT_SIMULATED = re.compile(r"quantized|nested|jagged|_c10d|to_mkldnn")
 """Operations on what the simulated device does not have."""
 
 TABLE = Path(__file__).resolve().parents[2] / "devlint" / "flow" / "catalog" / "data" / "torch_table.json"
 
 DIFFERENT = {
     "tensor_split": "the sample's indices have to stay on the host, as on CUDA",
+    "sparse.mm": "its reduction has kernels for the CPU only",
     "prod": "torch computes its gradient in another way for tensors of a subclass, equal up to rounding",
 }
 """Operations that are known to differ, and why."""
+
+FILL_OTHERS = {
+    "lu": "torch copies its result into what is given",
+    "linspace": "its numbers are read, and what is given is filled with them",
+    "logspace": "its numbers are read, and what is given is filled with them",
+}
+"""Operations on tensors of a device that write into those of the host, and why."""
 
 NOT_DETERMINED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 """Operations whose result is whatever was in memory."""
@@ -135,6 +144,24 @@ def misplaced(op: Any, sample: Any, refused: dict[int, str]) -> Iterator[str]:
             yield f"{op.full_name}: {name} on the host was taken"
 
 
+def misgiven(op: Any, sample: Any) -> Iterator[str]:
+    """Whether the simulated device takes a tensor of the host for its result, or refuses it with another error."""
+    sample = sample.transform(lambda v: v.detach() if isinstance(v, torch.Tensor) else v)
+    try:
+        result = op.op(sample.input, *sample.args, **sample.kwargs)
+        given = pytree.tree_map_only(torch.Tensor, torch.zeros_like, result)
+        op.op(sample.input, *sample.args, **sample.kwargs, out=given)
+    except Exception:
+        return  # some samples have arguments that do not go with a result
+    try:
+        op.op(*_moved([sample.input, *sample.args]), **_moved(sample.kwargs), out=given)
+    except RuntimeError as error:
+        ours = re.search(r"[Dd]evice|from the 'CUDA' backend", str(error))
+        yield "" if ours else f"{op.full_name}: a result on the host: {error}"
+    else:
+        yield f"{op.full_name}: a result on the host was taken"
+
+
 def _leavable(values: list[Any], position: int) -> bool:
     """Whether it is a tensor that no rule excepts, and one of several."""
     value = values[position]
@@ -162,7 +189,7 @@ def main() -> int:
     from torch.testing._internal.common_methods_invocations import op_db
 
     counts: Counter[str] = Counter()
-    chosen = [op for op in op_db if options.only in op.full_name and not NOT_DENSE.search(op.full_name)]
+    chosen = [op for op in op_db if options.only in op.full_name and not NOT_SIMULATED.search(op.full_name)]
     for op in chosen[:: options.part]:
         if op.name in NOT_DETERMINED or op.name in DIFFERENT:
             continue
@@ -172,6 +199,9 @@ def main() -> int:
             found = [f"{op.full_name}: {what}"] if what not in ("", "skip") else []
             for what in misplaced(op, sample, {} if op.variant_test_name else _refused(op.name)):
                 counts["wrong" if what else "refused"] += 1
+                found += [what] if what else []
+            for what in misgiven(op, sample) if op.supports_out and op.name not in FILL_OTHERS else ():
+                counts["wrong" if what else "results refused"] += 1
                 found += [what] if what else []
             for line in found:
                 print(line)  # noqa: T201  # the program's output

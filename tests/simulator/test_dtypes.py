@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.documented import TEXTS
 from tests.simulator.child import ran
 
 WITHOUT_KERNEL = {f"torch.ops.aten._{kind}_attention_forward" for kind in ("flash", "efficient")}
@@ -31,6 +32,12 @@ def test_all_functions_agree_with_cuda() -> None:
     counts, different = compared()
     assert different == WITHOUT_KERNEL
     assert sum(of for _, of in counts.values()) > 6000
+    taken, of = (sum(counts[kind][place] for kind in ("both", "only CUDA")) for place in (0, 1))
+    page = " ".join(TEXTS["docs/simulator.md"].split())
+    assert f"Of the {of} pairs that CUDA takes {taken} are taken" in page
+    assert "among them {} of {} that the CPU refuses".format(*counts["only CUDA"]) in page
+    assert counts["only the CPU"][0] == counts["only the CPU"][1]
+    assert f"All {counts['only the CPU'][1]} that the CPU takes" in page
 
 
 @pytest.mark.slow

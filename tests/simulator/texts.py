@@ -4,7 +4,7 @@
     python -m tests.simulator.texts --part 8    every eighth operation
 
 provokes refusals by torch's list of wrong arguments (`error_inputs`), by tensors left on the host, and by dtypes, and
-prints as JSON how many there were and those that name what there is not on a CUDA machine.
+prints as JSON how many there were and those that name what there is not on a CUDA machine, or the CPU's kernels.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ import devlint.simulator
 
 devlint.simulator.install()
 
-FOREIGN = re.compile(r"devlint(?! does not simulate )|Simulated|[Pp]rivate_?[Uu]se|\bcuda[A-Z]\w*Type")
-"""Names of the simulator, of torch's private device type, and of tensors of such a type."""
+FOREIGN = re.compile(
+    r"devlint(?! does not simulate )|Simulated|[Pp]rivate_?[Uu]se|\bcuda[A-Z]\w*Type"
+    r"|\"[\w.]*_cpu\w*\" not impl|on CPU\b|\bCPU[A-Z]\w*Type"
+)
+"""Names of the simulator, of torch's private device type, of tensors of such a type, and of the CPU's kernels."""
 REFUSED_DTYPES = (torch.bool, torch.complex32, torch.float8_e4m3fn)
 """Few operations take them."""
 

@@ -63,6 +63,8 @@ def run(suite: Suite, source: Path, python: str, simulated: bool, limit: float, 
     device = "cuda" if simulated else "cpu"
     search = os.pathsep.join(map(str, (HERE / "plugins", source / suite.path, ROOT)))
     environment = {**os.environ, "PYTHONPATH": search, "SUITE_OUTCOMES": str(outcomes), "OMP_NUM_THREADS": "1"}
+    # programs that a test starts by name are those of the same Python
+    environment["PATH"] = os.pathsep.join((os.path.dirname(python), environment.get("PATH", os.defpath)))
     environment |= {name: value.format(device=device) for name, value in suite.environment.items()}
     result = Run()
     begin = time.monotonic()

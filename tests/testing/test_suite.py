@@ -117,6 +117,11 @@ def place(rank, path):
 def test_spawned(tmp_path):
     torch.multiprocessing.spawn(place, (str(tmp_path / "place"),))
     assert (tmp_path / "place").read_text() == "cuda:0"
+
+@pytest.mark.skipif(not CUDA, reason="needs a GPU")
+def test_started():
+    script = "import torch; print(torch.ones(1, device='cuda').device)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "cuda:0\\n"
 """
 
 
@@ -152,6 +157,7 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
         "test_audits_itself": "PASSED",
         "test_counted_after_an_audit": "PASSED",
         "test_spawned": "PASSED",
+        "test_started": "PASSED",
     }
     text = result.stdout.str()
     assert "devlint: 1 simulated CUDA device\n" in text
@@ -169,7 +175,7 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
     assert "= tests: test_shop.py::test_model[cuda:0] and 1 more\n" in errors
     missing, failures, lines = (part.splitlines() for part in re.split(r"\n\n", rest))
-    assert missing == ["torch.cuda.temperature: test_shop.py::test_not_simulated"]
+    assert missing == ["torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"]
     assert [line.split("  ")[:2] for line in failures] == [
         ["Fails only with an accelerator (1)"],
         ["", "test_shop.py::test_automatic"],
@@ -225,7 +231,33 @@ def test_a_suite_without_failures(suite: pytest.Pytester) -> None:
     suite.makepyfile(f"import torch\n\ndef test_it():\n    assert {of_64_mib}\n")
     result = run(suite, "--devlint-simulate", "--devlint-compare-cpu", "--devlint-memory=64MiB")
     result.assert_outcomes(passed=1)
-    assert section(result) == "No test failed since tensors on different devices met.\n"
+    assert section(result) == "No device error was met: no test failed.\n"
+
+
+def test_what_could_not_be_collected_is_no_test_that_failed(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    suite.makepyfile(
+        test_one="import nothing_of_that_name\n",
+        test_two="import torch\n\nassert not torch.cuda.is_available()\n",
+        test_three="def test_it():\n    pass\n",
+    )
+    for options in ([], ["--devlint-compare-cpu"]):
+        result = run(suite, "--devlint-simulate", *options)
+        result.assert_outcomes(errors=2)
+        assert section(result) == (
+            "No device error among the failures.\n\n"
+            "test_one.py and 1 more could not be collected: their tests did not run\n"
+        )
+
+
+def test_the_program_that_runs_pytest_has_no_lines(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    script = suite.mkdir("bin") / "pytest"
+    script.write_text("import pytest\n\npytest.console_main()\n", encoding="utf-8")
+    suite.makepyfile("import torch\n\ndef test_it():\n    x = torch.ones(3, device='cuda')\n    assert x is None\n")
+    result = suite.run(sys.executable, str(script), "--devlint-simulate", "--showlocals")
+    result.assert_outcomes(failed=1)
+    assert "Lines that copy" not in section(result)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -137,6 +137,8 @@ def install() -> None:
     for key in ("PrivateUse1", "CUDA"):
         registration.library("_").fallback(_fallback, key)
         library.impl("_to_copy", to_copy, key)
+    for key in ("QuantizedPrivateUse1", "QuantizedCUDA"):
+        registration.library("_").fallback(_made_quantized, key)
     for name, kernel in KERNELS.items():
         key = "SparsePrivateUse1" if name in SPARSE else "PrivateUse1"
         library.impl(name, kernel, "CPU" if name == "_pin_memory" else key)
@@ -155,6 +157,12 @@ def install() -> None:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)
     dispatch.HANDLERS[aten.is_pinned.default] = lambda op, args, kwargs: False
+
+
+def _made_quantized(op: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    """What makes quantized tensors, of a dtype that it is given or of that of another."""
+    given = [one.dtype if isinstance(one, torch.Tensor) else one for one in (*args, *kwargs.values())]
+    layouts.refuse_quantized(next(one for one in given if isinstance(one, torch.dtype)))
 
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:

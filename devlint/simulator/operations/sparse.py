@@ -119,11 +119,6 @@ def _from_list(op: Any, args: Any, kwargs: Any) -> Any:
     return dispatch.run(op, (tensors,), {**dict(zip(names, given, strict=False)), **kwargs})
 
 
-def _of_host_only(op: Any, args: Any, kwargs: Any) -> NoReturn:
-    """Its only kernel is that for the CPU, which needs to know whether its arguments require gradients."""
-    raise NotImplementedError(f"Could not run '{op.name()}' with arguments from the 'SparseCsrCUDA' backend.")
-
-
 def _run(op: Any, *args: Any, **kwargs: Any) -> Any:
     tensors = [value for value in args if isinstance(value, torch.Tensor) and not isinstance(value, SimulatedTensor)]
     if any(tensor.is_nested and tensor.device.type == devices.NAME for tensor in tensors):
@@ -153,7 +148,6 @@ def install() -> None:
         registration.library("_").fallback(_run, key)
     registration.handle("_nested_tensor_from_tensor_list", _from_list)
     registration.handle("_nested_view_from_jagged", _from_jagged)
-    registration.handle("_sparse_mm_reduce_impl", _of_host_only)
     for name, handler in _MOVING.items():
         op = registration.operator(name)
         dispatch.HANDLERS[op] = _sparse_or(handler, dispatch.HANDLERS[op])

@@ -57,8 +57,6 @@ _TEXT = re.compile(r"^\"\w+\" not implemented for '(\w+)'")
 
 def refusal(name: str, dtype: str) -> str:
     """What CUDA says of a dtype (spelled as in torch's errors, such as `Long`) that an operation does not take."""
-    if name.startswith(("histogram", "_histogramdd")):  # there is no kernel, and the dispatcher says so
-        return f"Could not run 'aten::{name}' with arguments from the 'CUDA' backend."
     if name == "convolution":  # aten/src/ATen/cudnn/Types.cpp
         return f"getCudnnDataTypeFromScalarType() not supported for {dtype}"
     return f"\"{KERNELS.get(name, f'{name}_cuda')}\" not implemented for '{dtype}'"

@@ -125,5 +125,11 @@ def case_gradients_have_to_be_where_their_tensor_is() -> None:
 
 
 def case_what_the_device_does_not_simulate_is_said() -> None:
-    with raises(NotImplementedError, "does not simulate quantized tensors"):
-        torch.quantize_per_tensor(_on(3), 0.1, 0, torch.qint8)
+    of_host = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)
+    for make in (
+        lambda: torch.quantize_per_tensor(_on(3), 0.1, 0, torch.qint8),
+        lambda: torch._empty_affine_quantized((2,), scale=0.1, zero_point=0, dtype=torch.qint8, device=ZERO),
+        lambda: of_host.to(ZERO),
+    ):
+        with raises(NotImplementedError, "quantized tensors, such as of torch.qint8: torch keeps scale and zero point"):
+            make()

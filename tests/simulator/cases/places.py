@@ -23,7 +23,7 @@ def case_the_devices_of_tensors_are_torchs_own_devices() -> None:
     assert not hasattr(torch, "devlintsim")
 
 
-def case_what_is_made_is_put_into_what_is_given() -> None:
+def case_factories_with_a_device_write_out() -> None:
     for name, arguments in {
         **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), (3,)),
         "full": ((3,), 2.0),
@@ -35,6 +35,7 @@ def case_what_is_made_is_put_into_what_is_given() -> None:
         out = torch.full((3,), -9.0, device=ONE)
         assert getattr(torch, name)(*arguments, device=ONE, out=out) is out
         assert name == "empty" or -9.0 not in out.tolist(), name
+        assert getattr(torch, name)(*arguments, device="cuda", out=torch.empty(3, device="cuda")).device == ZERO
         with raises(RuntimeError, "device type cuda does not match device type of out parameter (cpu)"):
             getattr(torch, name)(*arguments, device=ONE, out=torch.empty(3))
     square, order = torch.empty(3, 3, device=ZERO), torch.empty(3, device=ZERO, dtype=torch.int64)

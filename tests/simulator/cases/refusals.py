@@ -44,7 +44,11 @@ def case_dtypes_that_cuda_does_not_take() -> None:
             "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'Bool'",
             lambda: _on(2).bool().scatter_reduce(0, _on(2, dtype=LONG), _on(2).bool(), "amax"),
         ),
-        ("'aten::histogram' with arguments from the 'CUDA' backend", lambda: torch.histogram(_on(2))),
+        ("\"svd_cuda_gesvdj\" not implemented for 'Half'", lambda: torch.linalg.svd(_on(2, 2).half())),
+        ("\"svd_cuda_gesvdj\" not implemented for 'BFloat16'", lambda: torch.linalg.cond(_on(2, 2).bfloat16())),
+        ("\"lu_factor_cusolver\" not implemented for 'Half'", lambda: torch.linalg.det(_on(2, 2).half())),
+        ("\"host_softmax\" not implemented for 'Long'", lambda: torch.softmax(integers, 0)),
+        ("'aten::histogram.bin_ct' with arguments from the 'CUDA' backend", lambda: torch.histogram(_on(2))),
     ):
         with raises(RuntimeError, text):
             action()

@@ -41,6 +41,30 @@ def _() -> None:
     torch.narrow_copy(torch.ones(2, device=d), 3, 0, 1)
 
 
+@idiom(
+    "a result of the CPU for what takes apart",
+    raises="got self is on cuda:0, different from other tensors on cpu (when checking argument in method "
+    "wrapper_CUDA_out_split_with_sizes_copy_out)",
+)
+def _() -> None:
+    torch.split_with_sizes_copy(torch.ones(4, device=d), (2, 2), out=[torch.ones(2), torch.ones(2)])
+
+
+@idiom("a result of the CPU for the most frequent values", raises="expected device 'cuda:0' but got 'cpu' for values")
+def _() -> None:
+    torch.mode(torch.ones(2, 2, device=d), 0, out=(torch.ones(2), torch.ones(2, dtype=torch.long)))
+
+
+@idiom("what CUDA has no kernel for", raises="Could not run 'aten::narrow_copy.out' with arguments from the 'CUDA'")
+def _() -> None:
+    torch.narrow_copy(torch.ones(2, device=d), 0, 0, 1, out=torch.ones(1))
+
+
+@idiom("a histogram of several dimensions", raises="Could not run 'aten::_histogramdd_bin_edges' with arguments from")
+def _() -> None:
+    torch.histogramdd(torch.ones(2, 2, device=d), [2, 2])
+
+
 @idiom("scalars of two devices", raises="but found at least two devices, cuda:0 and cuda:1!")
 def _() -> None:
     torch.tensor(1.0, device="cuda:0") + torch.tensor(1.0, device="cuda:1")

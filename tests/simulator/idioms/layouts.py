@@ -245,6 +245,29 @@ def _() -> None:
     _coo() @ torch.ones(3, 2)
 
 
+SPARSE_KERNEL = "different from other tensors on cuda:0 (when checking argument in method wrapper_{}"
+
+
+@idiom("a product of sparse tensors of both", raises=SPARSE_KERNEL.format("SparseCUDA___sparse_sparse_matmul)"))
+def _() -> None:
+    torch.sparse.mm(torch.eye(3, device=d).to_sparse(), torch.eye(3).to_sparse())
+
+
+@idiom("a sampled product of both", raises=SPARSE_KERNEL.format("SparseCsrCUDA__sparse_sampled_addmm)"))
+def _() -> None:
+    torch.sparse.sampled_addmm(torch.eye(3, device=d).to_sparse_csr(), torch.eye(3), torch.eye(3, device=d))
+
+
+@idiom("a mask of the CPU", raises=SPARSE_KERNEL.format("SparseCUDA__sparse_mask)"))
+def _() -> None:
+    torch.eye(3, device=d).sparse_mask(torch.eye(3).to_sparse())
+
+
+@idiom("what is for dense tensors only", raises="Could not run 'aten::gather' with arguments from the 'SparseCUDA'")
+def _() -> None:
+    torch.gather(torch.eye(3, device=d).to_sparse(), 0, torch.zeros(1, 3, dtype=torch.long, device=d))
+
+
 @idiom("sparse tensors of both", raises="Expected all tensors to be on the same device")
 def _() -> None:
     _coo() + _coo().cpu()

@@ -400,7 +400,10 @@ def _() -> None:
     assert profiler.key_averages() is not None
 
 
-@idiom("functions compiled from C++ are named", raises="devlint does not simulate torch.cuda.jiterator")
+@idiom(
+    "functions compiled from C++ are named, and why",
+    raises="devlint does not simulate torch.cuda.jiterator: it compiles C++ for a card, and there is none",
+)
 def _() -> None:
     double = torch.cuda.jiterator._create_jit_fn("template <typename T> T double_it(T x) { return 2 * x; }")
     double(torch.ones(2, device=d))

@@ -105,11 +105,15 @@ class GraphBase:
 
     def debug_dump(self, debug_path: str) -> None:
         """Raise ``NotImplementedError``: there is no graph of CUDA to be drawn."""
-        raise NotImplementedError("devlint does not simulate torch.cuda.CUDAGraph.debug_dump")
+        raise NotImplementedError(
+            "devlint does not simulate torch.cuda.CUDAGraph.debug_dump: no graph of CUDA is there"
+        )
 
     def raw_cuda_graph(self) -> int:
         """Raise ``NotImplementedError``: there is no graph of CUDA."""
-        raise NotImplementedError("devlint does not simulate torch.cuda.CUDAGraph.raw_cuda_graph")
+        raise NotImplementedError(
+            "devlint does not simulate torch.cuda.CUDAGraph.raw_cuda_graph: no graph of CUDA is there"
+        )
 
     raw_cuda_graph_exec = raw_cuda_graph
 

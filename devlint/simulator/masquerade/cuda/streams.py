@@ -32,6 +32,7 @@ _PRIORITIES = (0, -5)
 _identifiers = itertools.count(16)
 """Above the numbers by which libraries name default streams to each other."""
 _local = threading.local()
+_OTHERS = "no driver is there to tell other processes of events"
 
 
 class _Finished:
@@ -143,8 +144,8 @@ class EventBase(_Finished):
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end._recorded - self._recorded) * 1e3
 
-    ipc_handle = refusing("torch.cuda.Event.ipc_handle")
-    from_ipc_handle = staticmethod(refusing("torch.cuda.Event.from_ipc_handle"))
+    ipc_handle = refusing("Event.ipc_handle", _OTHERS)
+    from_ipc_handle = staticmethod(refusing("Event.from_ipc_handle", _OTHERS))
 
 
 def current_stream(index: int) -> tuple[int, int, int]:
