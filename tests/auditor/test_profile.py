@@ -7,17 +7,19 @@ import json
 import math
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from devlint.auditor.profile import reading
+from devlint.auditor.profile import reading, stream
 from devlint.auditor.profile.stacks import blamed
 from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.record import Event, Record
+from tests.auditor import large_trace
 from tests.report import records
 
 LOADER = "/env/lib/python3.10/site-packages/timm/data/loader.py(12): __iter__"
@@ -510,9 +512,25 @@ def test_copies_in_the_very_lines_tell_how_a_loader_fares(
         (b'{"schemaVersion": 1, "traceEvents": [1, null, {"ph": "X", "ts": "x", "name": 3}]}', "it holds no event"),
         (gzip.compress(b'{"schemaVersion": 1, "traceEvents": []}')[:-9], "damaged or breaks off"),
         (b'[{"ph": "X", "args": ' + b"[" * 1_000_000, "it is nested too deeply"),
-        (b'[{"ph": "X", "args": ' + b'{"a": [1, "' * 200_000, "it is nested too deeply"),
+        (b'[{"ph": "X", "args": ' + b'{"a": [1, ' * 200_000, "it is nested too deeply"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X"}] "b"}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X"}', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "ts": 1e', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": tru', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "\\u12', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": []', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": []} {}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, 2: []}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": 7}', "it holds no event"),
+        (b'{"schemaVersion": 1, "traceEvents": [' + b"9" * 5_000 + b"]}", "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": ["' + b"x" * 40_000_000, "it is not valid JSON"),
+        (gzip.compress(b""), "it is empty"),
+        (gzip.compress(b"some text"), "it is not valid JSON"),
     ],
-    ids=["cut", "invalid", "empty", "other", "odd", "compressed", "deep", "deeper"],
+    ids=[
+        *("cut", "invalid", "empty", "other", "odd", "compressed", "deep", "deeper", "no comma", "in the list"),
+        *("number", "word", "escape", "in the object", "two", "key", "no list", "digits", "endless", "nothing", "text"),
+    ],
 )
 def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "trace.json"
@@ -550,6 +568,64 @@ def test_odd_values_are_no_traceback_and_make_a_record(tmp_path: Path, key: str,
     assert all(0 <= (event.seconds or 0) < 1 and 0 <= event.bytes < 10**6 for event in process.events)
     assert not math.isnan(process.seconds)
     assert int(process.seconds) == 0  # what the trace says, and not what the reading took
+
+
+@pytest.mark.parametrize("size", range(1, 40))
+def test_a_trace_is_the_same_however_it_comes_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """No number is taken for whole, and no text for broken off, because a part ends there."""
+    facts = {"first": 12345, "second": {"a": [1.5e-3, True, None, "\u00e9\n\u2713"]}, "third": [], "fourth": [[], {}]}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"deviceProperties": [123456], "distributedInfo": 1234, **facts}), encoding="utf-8")
+    trace = stream.Trace(str(path))
+    monkeypatch.setattr(stream, "_CHUNK", size)
+    assert list(trace.events()) == []
+    assert trace.facts == {"deviceProperties": [123456], "distributedInfo": 1234}
+    events = [{"ts": 1234.5678, "name": "\u00e9\\n", "dur": -12}, {}, {"args": {"a": [False, 10**20]}}]
+    path.write_text(json.dumps([1, *events, "x"], ensure_ascii=size % 2 == 0), encoding="utf-8")
+    assert list(trace.events()) == events
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["calls first", "copies first"])
+def test_a_copy_is_that_of_its_call_in_whatever_order_they_come(tmp_path: Path, late: bool) -> None:
+    trace = training()
+    trace.events.sort(key=lambda event: (event["cat"] == "gpu_memcpy") != late, reverse=late)
+    before, after = (record(one.save(tmp_path / "t.json")).processes[0].events for one in (training(), trace))
+    assert before == after
+
+
+def peak(path: Path) -> int:
+    """How many bytes reading a trace allocates at most."""
+    tracemalloc.start()
+    try:
+        reading.read(str(path))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_what_is_neither_copied_nor_waited_for(tmp_path: Path) -> None:
+    """The same copies in a trace with ten times as many other events need the same memory."""
+
+    def written(others: int) -> Path:
+        trace = training()
+        for start in range(4_000, 4_000 + others):
+            trace.operator(f"aten::relu{start}", start, start + 1, f"train.py({start}): f")
+            trace.python(f"f.py({start}): g{start}", start, start + 1)
+            trace.span("cuda_runtime", "cudaLaunchKernel", start, start + 1, correlation=start)
+            trace.span("kernel", f"kernel {start}", start, start + 1, 7, correlation=start)
+        return trace.save(tmp_path / f"{others}.json")
+
+    reading.read(str(written(10)))  # what is loaded and kept at the first time is no part of it
+    assert peak(written(5_000)) < 1.1 * peak(written(500))
+
+
+def test_memory_hardly_grows_with_the_length_of_a_training(tmp_path: Path) -> None:
+    """Of four times the steps, each with its copies."""
+    short, long = (large_trace.write(tmp_path / f"{steps}.json", steps) for steps in (8, 32))
+    assert record(short).processes[0].steps.train == 8
+    assert peak(long) < 1.3 * peak(short)
 
 
 def test_what_is_read_can_be_kept_as_a_record(tmp_path: Path) -> None:
