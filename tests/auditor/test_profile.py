@@ -241,6 +241,108 @@ def test_the_innermost_line_of_the_project_is_blamed(
     assert (event.via.file, event.via.line) == ("/env/lib/python3.10/site-packages/timm/data/loader.py", 12)
 
 
+BUILTIN = "<built-in method cuda of Tensor object at 0x7fc740c5fdd0>"
+
+
+@pytest.mark.parametrize(
+    ("inner", "operator", "by"),
+    [
+        ([BUILTIN], "aten::to", "cuda"),
+        (["<method 'to' of 'torch._C.TensorBase' objects>"], "aten::to", "to"),
+        (["torch/_tensor.py(12): helper", BUILTIN], "aten::to", "helper"),
+        ([LOADER, BUILTIN], "aten::to", "__iter__"),
+        (["nn.Module: Linear_0", INSIDE, BUILTIN], "aten::to", ""),
+        ([], "aten::is_nonzero", "is_nonzero"),
+        ([], "MyFunction", ""),
+    ],
+)
+def test_what_a_function_called_is_told(tmp_path: Path, inner: list[str], operator: str, by: str) -> None:
+    """As no line is: of the calls in a function a reader finds the one that copied."""
+    trace = Written()
+    trace.operator("aten::outer", 0, 1_000)
+    trace.operator("MyFunction", 95, 190)
+    trace.operator(operator, 96, 180)
+    trace.copied(100, PAGEABLE, 8, name="MyFunction" if operator == "MyFunction" else "aten::copy_")
+    for depth, part in enumerate(["train.py(30): <module>", "train.py(7): step", *inner]):
+        trace.python(part, 80 + depth, 300 - depth)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert event.by == by
+
+
+SCRIPT = """import torch
+
+
+@torch.no_grad()
+def step(batch, device):
+    def step_inside(batch):
+        return batch.cuda()
+
+    moved = (
+        batch
+        .cuda()
+    )
+    if moved.sum() > 0:
+        print(moved.to(device)); moved.to(device)
+    return moved.cpu(), moved.float().cpu()
+
+
+def other(batch):
+    batch.cpu(), batch.item()
+    return batch.cpu()
+
+
+for batch in ():
+    step(batch.double(), "cuda")
+    torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "line"),
+    [
+        ("4): step", "cuda", 11),
+        ("5): step", "cuda", 11),  # as Python before 3.8 and a function that ran already have it
+        ("4): step", "to", 14),
+        ("4): step", "cpu", 15),
+        ("4): step", "is_nonzero", 4),
+        ("6): step_inside", "cuda", 7),
+        ("18): other", "cpu", 18),
+        ("18): other", "item", 19),
+        ("25): <module>", "synchronize", 25),
+        ("25): <module>", "double", 24),
+        ("25): <module>", "cuda", 25),
+        ("40): gone", "cuda", 40),
+    ],
+)
+def test_the_only_call_of_that_name_in_a_function_is_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, name: str, line: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = Written()
+    trace.copied(100, PAGEABLE, 8)
+    for depth, part in enumerate([f"train.py({at}", f"<built-in method {name} of Tensor object at 0x7f>"]):
+        trace.python(part, 80 + depth, 300 - depth)
+    file = trace.save(tmp_path / "t.json")
+    found = []
+    for text in (None, SCRIPT, "no Python (", "import torch\n"):
+        if text is not None:
+            Path("train.py").write_text(text, encoding="utf-8")
+        (event,) = record(file).processes[0].events
+        assert event.frame is not None
+        found.append(event.frame.line)
+    before = int(at.partition(")")[0])
+    assert found == [before, line, before, before]
+
+
+def test_a_report_names_what_was_called(tmp_path: Path) -> None:
+    trace = Written()
+    trace.copied(100, PAGEABLE, 8)
+    for depth, part in enumerate(["train.py(7): step", BUILTIN]):
+        trace.python(part, 80 + depth, 300 - depth)
+    text = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output
+    assert "     7  H2D      1    8 B    15 us     5 us  pageable, blocking, in cuda()\n" in text
+
+
 @pytest.mark.parametrize(
     ("part", "project"),
     [

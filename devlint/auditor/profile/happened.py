@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.history import What
 from devlint.auditor.profile.calls import Call
+from devlint.auditor.profile.lines import Lines
 from devlint.auditor.profile.seen import AUTOGRAD, Seen
-from devlint.auditor.profile.stacks import blamed, written
+from devlint.auditor.profile.stacks import blamed, called, written
 from devlint.auditor.profile.timeline import Span, Thread
 from devlint.record import Frame
 
 _DEVICE_WIDE = re.compile(r"(?:Device|Ctx)Synchronize")
+_ATEN = "aten::"
 _COPY, _ITEM = "aten::copy_", "aten::_local_scalar_dense"
 _PROFILER = re.compile(r"(?:^|[/\\])torch[/\\](?:profiler|autograd)[/\\]profiler\.py\(")
 """Functions of the profiler itself, which waits for the device when it begins and ends."""
@@ -107,6 +109,7 @@ class Happenings:
         self.places = Places()
         self.undirected = False
         """Whether there was a copy of which nothing says which way it went."""
+        self._lines = Lines()
         self._seen = seen
         self._directory = directory
         for thread in seen.calls.threads():
@@ -166,7 +169,7 @@ class Happenings:
         if inner not in (_COPY, _ITEM, "") and way == "DtoH":
             # the operator reads a number, to know the shape of its result
             if not told:
-                name = inner.removeprefix("aten::")
+                name = _plain(inner)
                 yield self._event(call, operators, functions, "sync", name, seconds, source=source)
             return
         if inner == _ITEM:
@@ -190,7 +193,7 @@ class Happenings:
         if any(_PROFILER.search(span.name) for span in functions):
             return
         inner = operators[-1].name if operators else ""
-        name = inner.removeprefix("aten::") if inner.startswith("aten::") else call.name
+        name = _plain(inner) if _is_aten(inner) else call.name
         yield self._event(call, operators, functions, "sync", name, call.seconds)
 
     def _event(
@@ -198,22 +201,48 @@ class Happenings:
         size: int = 0, copying: float = 0.0, **fields: Any,
     ) -> Happened:  # fmt: skip
         backward = any(span.name.startswith(AUTOGRAD) for span in operators)
-        parts = [span.name for span in reversed(functions)]
-        if not parts:
-            parts = next((written(span.stack) for span in reversed(operators) if span.stack), [])
-        place = self.places.number(blamed(parts, self._directory))
+        by = ""
+        if functions:
+            frame, via, by = self._within(operators, functions)
+        else:
+            stack = next((span.stack for span in reversed(operators) if span.stack), "")
+            frame, via = blamed(written(stack), self._directory)
+        place = self.places.number((frame, via))
         if place == NOWHERE and operators:
             name = _path(operators, name)
-        what = What(kind, name, place, backward=backward, **({"blocking": True} if kind == "sync" else {}) | fields)
+        if kind == "sync":
+            fields["blocking"] = True
+        what = What(kind, name, place, backward=backward, by=by, **fields)
         return Happened(what, call.start, seconds, size, copying)
+
+    def _within(self, operators: list[Span], functions: list[Span]) -> tuple[Frame | None, Frame | None, str]:
+        """The place within functions, whose lines are not told, and what was called there."""
+        parts = [span.name for span in reversed(functions)]
+        frame, via = blamed(parts, self._directory)
+        caller = frame or via
+        if caller is None:
+            return None, None, ""
+        by = called(parts, caller)
+        if by is None:  # by no function: `if tensor:` has only an operator
+            start = functions[-1].start
+            by = next((_plain(span.name) for span in operators if span.start >= start and _is_aten(span.name)), "")
+        return (self._lines.located(frame, by), via, by) if frame else (None, via, by)
 
     def _within_steps(self, moment: float) -> bool:
         return bool(self._seen.steps) and self._seen.steps[0].start <= moment < self._seen.steps[-1].end
 
 
+def _is_aten(operator: str) -> bool:
+    return operator.startswith(_ATEN)
+
+
+def _plain(operator: str) -> str:
+    return operator.removeprefix(_ATEN)
+
+
 def _path(operators: list[Span], name: str) -> str:
     """What stands for a line where there is none: the outermost operator, and what the script called it."""
-    outer = next((span.name for span in operators if span.name.startswith("aten::")), "")
+    outer = next((span.name for span in operators if _is_aten(span.name)), "")
     notes = [span.name for span in operators if "::" not in span.name]
-    what = outer.removeprefix("aten::") or name
+    what = _plain(outer) or name
     return f"{what} in {notes[-1].strip('# ')}" if notes else what

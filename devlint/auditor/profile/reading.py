@@ -22,7 +22,8 @@ _UNKNOWN = (
 )
 OF_THE_DEF = (
     "the trace tells functions and not lines: a function stands at the line of its `def`, or, if it ran already when "
-    "the recording began, at the line that it was at then"
+    "the recording began, at the line that it was at then; at the line of the call where the script lies here and has "
+    "only one of that name in the function"
 )
 _ONE_SIDE = (
     "the trace lacks the device's side, so which way its copies went is not known: only the waits in them are counted"

@@ -49,7 +49,9 @@ def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> It
     """Yield the lines of tables, which share their columns and have at least one row each."""
     parts = [(table, *_foremost(table)) for table in tables]
     columns = _Columns([(table, row) for table, shown, _ in parts for row in [*shown, *table.totals]])
-    beside = width - columns.width - 2 >= _ENOUGH
+    # where nothing stands beside the numbers there is always room for it
+    bare = not any(_said(group, code) for table in tables for group in table.groups)
+    beside = bare or width - columns.width - 2 >= _ENOUGH
     columns.indent = 0 if beside else _DEEPER
     columns.limit(width)
     for index, (table, shown, rest) in enumerate(parts):
@@ -177,6 +179,11 @@ def quality(table: Table, row: Row) -> str:
         file = "line " if row.frame and row.double.file == row.frame.file else f"{row.double.file.rpartition('/')[2]}:"
         again = f"as {file}{row.double.line} did"
     return ", ".join(filter(None, [row.kind.how, again, seldom]))
+
+
+def _said(group: Group, code: Code) -> bool:
+    """Whether there is something to say of a line of code besides its number."""
+    return any(row.via for row in group.rows) or bool(group.frame and code.line(group.frame))
 
 
 def _group(
