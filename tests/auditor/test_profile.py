@@ -185,6 +185,31 @@ def test_a_page_of_an_evaluation_counts_its_steps(tmp_path: Path) -> None:
     assert "a trace of torch.profiler" in text
 
 
+@pytest.mark.parametrize(
+    ("steps", "trains", "says", "step"),
+    [
+        (1, False, "Evaluation, the only step", "1.00 ms"),
+        (2, False, "Evaluation, per step: the mean of 2 steps", "1.00 ms in the median"),
+        (1, True, "Training, the only step", "1.00 ms"),
+        (2, True, "Training, per step: the median of 2 steps", "1.00 ms in the median"),
+        (3, True, "Training, per step: the last one, the first 2 left out", "1.00 ms in the median"),
+        (4, True, "Training, per step: the median of 2 steps, the first 2 left out", "1.00 ms in the median"),
+    ],
+)
+def test_of_one_step_there_is_neither_mean_nor_median(
+    tmp_path: Path, steps: int, trains: bool, says: str, step: str
+) -> None:
+    trace = Written()
+    for number in range(steps):
+        trace.step(number, 1_000 * number, 1_000 * number + 1_000)
+        trace.copied(1_000 * number + 100, PAGEABLE, 64)
+        if trains:
+            trace.operator("autograd::engine::evaluate_function: X", 1_000 * number + 200, 1_000 * number + 210)
+    lines = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output.splitlines()
+    assert says in lines
+    assert f"  step       {step}" in lines
+
+
 def test_a_step_without_backward_is_an_evaluation(tmp_path: Path) -> None:
     trace = Written()
     trace.step(1, 0, 100)
@@ -490,6 +515,7 @@ def test_ranks_become_one_report(tmp_path: Path) -> None:
         training(distributedInfo={"rank": rank, "world_size": 2}).save(tmp_path / f"rank{rank}.json") for rank in (0, 1)
     ]
     assert [record(file).processes[0].rank for file in files] == [0, 1]
+    assert CliRunner().invoke(main, ["report", str(files[1])]).output.startswith("PyTorch's profiler: rank 1 of 2\n")
     done = CliRunner().invoke(main, ["report", *map(str, files)])
     assert done.exit_code == 0, done.output
     assert "of each of 2 processes" in " ".join(done.output.split())

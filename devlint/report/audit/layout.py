@@ -114,13 +114,15 @@ def heading(table: Table) -> tuple[str, str]:
     title = f"{title} of {table.who}" if table.who else title
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
-    if table.phase == "inference":
-        return title, f"per forward pass{each}: the mean of {plural(most, 'pass', 'passes')}"
-    if not table.per_step:
+    if not table.per_step and table.phase != "inference":
         return title, f"in total{each}"
+    one, some = ("forward pass", "passes") if table.phase == "inference" else ("step", "steps")
+    if most == 1:
+        return title, f"the only {one}{each}"
     if table.phase == "train" and late > 0:
-        return title, f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
-    return title, f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
+        what = f"the median of {plural(late, 'step')}" if late > 1 else "the last one"
+        return title, f"per step{each}: {what}, the first {WARM_UP} left out"
+    return title, f"per {one}{each}: the {'median' if table.phase == 'train' else 'mean'} of {number(most)} {some}"
 
 
 class _Columns:
