@@ -155,7 +155,6 @@ def _surround(seen: Seen, starts: list[float], event: _Event) -> None:
     elif category in _OPERATORS and not _STEP.match(name):
         seen.timeline.operator(thread, start, event.end, name, str(given.get("Call stack") or ""))
         if name.startswith(_TRAINS):
-            for step in seen.steps[: bisect_right(starts, start)][::-1]:
-                if start >= step.end:
-                    break  # steps do not overlap
-                step.trains = True
+            index = bisect_right(starts, start) - 1
+            if index >= 0 and start < seen.steps[index].end:  # steps do not overlap
+                seen.steps[index].trains = True
