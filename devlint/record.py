@@ -91,6 +91,9 @@ class Event:
     non_blocking: bool = False
     temporary: bool = False
     loader: int | None = None
+    by: str = ""
+    """What the innermost function of the place called for that; only a trace of the profiler tells, which knows no
+    lines."""
     example: str = ""
     """Shape and dtype of one of the tensors, such as ``float32[64, 3, 32, 32]``."""
     calls: int = 0

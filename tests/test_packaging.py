@@ -42,7 +42,6 @@ def test_the_base_is_small_and_has_no_torch(project: dict[str, Any]) -> None:
         "msgspec",
         "pathspec",
         "pyyaml",
-        "ijson",
         "rich",
         "tomli",
     }

@@ -25,6 +25,7 @@ class What(NamedTuple):
     non_blocking: bool = False
     temporary: bool = False
     loader: int | None = None
+    by: str = ""
     detached: bool = False
     """Whether autograd was off: what recurs with autograd and without are two things."""
 

@@ -7,17 +7,19 @@ import json
 import math
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from devlint.auditor.profile import reading
+from devlint.auditor.profile import reading, stream
 from devlint.auditor.profile.stacks import blamed
 from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.record import Event, Record
+from tests.auditor import large_trace
 from tests.report import records
 
 LOADER = "/env/lib/python3.10/site-packages/timm/data/loader.py(12): __iter__"
@@ -183,6 +185,31 @@ def test_a_page_of_an_evaluation_counts_its_steps(tmp_path: Path) -> None:
     assert "a trace of torch.profiler" in text
 
 
+@pytest.mark.parametrize(
+    ("steps", "trains", "says", "step"),
+    [
+        (1, False, "Evaluation, the only step", "1.00 ms"),
+        (2, False, "Evaluation, per step: the mean of 2 steps", "1.00 ms in the median"),
+        (1, True, "Training, the only step", "1.00 ms"),
+        (2, True, "Training, per step: the median of 2 steps", "1.00 ms in the median"),
+        (3, True, "Training, per step: the last one, the first 2 left out", "1.00 ms in the median"),
+        (4, True, "Training, per step: the median of 2 steps, the first 2 left out", "1.00 ms in the median"),
+    ],
+)
+def test_of_one_step_there_is_neither_mean_nor_median(
+    tmp_path: Path, steps: int, trains: bool, says: str, step: str
+) -> None:
+    trace = Written()
+    for number in range(steps):
+        trace.step(number, 1_000 * number, 1_000 * number + 1_000)
+        trace.copied(1_000 * number + 100, PAGEABLE, 64)
+        if trains:
+            trace.operator("autograd::engine::evaluate_function: X", 1_000 * number + 200, 1_000 * number + 210)
+    lines = CliRunner().invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output.splitlines()
+    assert says in lines
+    assert f"  step       {step}" in lines
+
+
 def test_a_step_without_backward_is_an_evaluation(tmp_path: Path) -> None:
     trace = Written()
     trace.step(1, 0, 100)
@@ -237,6 +264,108 @@ def test_the_innermost_line_of_the_project_is_blamed(
     assert event.via is not None
     assert (event.frame.file, event.frame.line, event.frame.function) == (str(tmp_path / "train.py"), 7, "step")
     assert (event.via.file, event.via.line) == ("/env/lib/python3.10/site-packages/timm/data/loader.py", 12)
+
+
+BUILTIN = "<built-in method cuda of Tensor object at 0x7fc740c5fdd0>"
+
+
+@pytest.mark.parametrize(
+    ("inner", "operator", "by"),
+    [
+        ([BUILTIN], "aten::to", "cuda"),
+        (["<method 'to' of 'torch._C.TensorBase' objects>"], "aten::to", "to"),
+        (["torch/_tensor.py(12): helper", BUILTIN], "aten::to", "helper"),
+        ([LOADER, BUILTIN], "aten::to", "__iter__"),
+        (["nn.Module: Linear_0", INSIDE, BUILTIN], "aten::to", ""),
+        ([], "aten::is_nonzero", "is_nonzero"),
+        ([], "MyFunction", ""),
+    ],
+)
+def test_what_a_function_called_is_told(tmp_path: Path, inner: list[str], operator: str, by: str) -> None:
+    """As no line is: of the calls in a function a reader finds the one that copied."""
+    trace = Written()
+    trace.operator("aten::outer", 0, 1_000)
+    trace.operator("MyFunction", 95, 190)
+    trace.operator(operator, 96, 180)
+    trace.copied(100, PAGEABLE, 8, name="MyFunction" if operator == "MyFunction" else "aten::copy_")
+    for depth, part in enumerate(["train.py(30): <module>", "train.py(7): step", *inner]):
+        trace.python(part, 80 + depth, 300 - depth)
+    (event,) = record(trace.save(tmp_path / "t.json")).processes[0].events
+    assert event.by == by
+
+
+SCRIPT = """import torch
+
+
+@torch.no_grad()
+def step(batch, device):
+    def step_inside(batch):
+        return batch.cuda()
+
+    moved = (
+        batch
+        .cuda()
+    )
+    if moved.sum() > 0:
+        print(moved.to(device)); moved.to(device)
+    return moved.cpu(), moved.float().cpu()
+
+
+def other(batch):
+    batch.cpu(), batch.item()
+    return batch.cpu()
+
+
+for batch in ():
+    step(batch.double(), "cuda")
+    torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "line"),
+    [
+        ("4): step", "cuda", 11),
+        ("5): step", "cuda", 11),  # as Python before 3.8 and a function that ran already have it
+        ("4): step", "to", 14),
+        ("4): step", "cpu", 15),
+        ("4): step", "is_nonzero", 4),
+        ("6): step_inside", "cuda", 7),
+        ("18): other", "cpu", 18),
+        ("18): other", "item", 19),
+        ("25): <module>", "synchronize", 25),
+        ("25): <module>", "double", 24),
+        ("25): <module>", "cuda", 25),
+        ("40): gone", "cuda", 40),
+    ],
+)
+def test_the_only_call_of_that_name_in_a_function_is_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, name: str, line: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = Written()
+    trace.copied(100, PAGEABLE, 8)
+    for depth, part in enumerate([f"train.py({at}", f"<built-in method {name} of Tensor object at 0x7f>"]):
+        trace.python(part, 80 + depth, 300 - depth)
+    file = trace.save(tmp_path / "t.json")
+    found = []
+    for text in (None, SCRIPT, "no Python (", "import torch\n"):
+        if text is not None:
+            Path("train.py").write_text(text, encoding="utf-8")
+        (event,) = record(file).processes[0].events
+        assert event.frame is not None
+        found.append(event.frame.line)
+    before = int(at.partition(")")[0])
+    assert found == [before, line, before, before]
+
+
+def test_a_report_names_what_was_called(tmp_path: Path) -> None:
+    trace = Written()
+    trace.copied(100, PAGEABLE, 8)
+    for depth, part in enumerate(["train.py(7): step", BUILTIN]):
+        trace.python(part, 80 + depth, 300 - depth)
+    text = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["report", str(trace.save(tmp_path / "t.json"))]).output
+    assert "     7  H2D      1    8 B    15 us     5 us  pageable, blocking, in cuda()\n" in text
 
 
 @pytest.mark.parametrize(
@@ -386,6 +515,7 @@ def test_ranks_become_one_report(tmp_path: Path) -> None:
         training(distributedInfo={"rank": rank, "world_size": 2}).save(tmp_path / f"rank{rank}.json") for rank in (0, 1)
     ]
     assert [record(file).processes[0].rank for file in files] == [0, 1]
+    assert CliRunner().invoke(main, ["report", str(files[1])]).output.startswith("PyTorch's profiler: rank 1 of 2\n")
     done = CliRunner().invoke(main, ["report", *map(str, files)])
     assert done.exit_code == 0, done.output
     assert "of each of 2 processes" in " ".join(done.output.split())
@@ -510,9 +640,25 @@ def test_copies_in_the_very_lines_tell_how_a_loader_fares(
         (b'{"schemaVersion": 1, "traceEvents": [1, null, {"ph": "X", "ts": "x", "name": 3}]}', "it holds no event"),
         (gzip.compress(b'{"schemaVersion": 1, "traceEvents": []}')[:-9], "damaged or breaks off"),
         (b'[{"ph": "X", "args": ' + b"[" * 1_000_000, "it is nested too deeply"),
-        (b'[{"ph": "X", "args": ' + b'{"a": [1, "' * 200_000, "it is nested too deeply"),
+        (b'[{"ph": "X", "args": ' + b'{"a": [1, ' * 200_000, "it is nested too deeply"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X"}] "b"}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X"}', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "ts": 1e', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": tru', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": [{"ph": "\\u12', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": []', "it breaks off"),
+        (b'{"schemaVersion": 1, "traceEvents": []} {}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, 2: []}', "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": 7}', "it holds no event"),
+        (b'{"schemaVersion": 1, "traceEvents": [' + b"9" * 5_000 + b"]}", "it is not valid JSON"),
+        (b'{"schemaVersion": 1, "traceEvents": ["' + b"x" * 40_000_000, "it is not valid JSON"),
+        (gzip.compress(b""), "it is empty"),
+        (gzip.compress(b"some text"), "it is not valid JSON"),
     ],
-    ids=["cut", "invalid", "empty", "other", "odd", "compressed", "deep", "deeper"],
+    ids=[
+        *("cut", "invalid", "empty", "other", "odd", "compressed", "deep", "deeper", "no comma", "in the list"),
+        *("number", "word", "escape", "in the object", "two", "key", "no list", "digits", "endless", "nothing", "text"),
+    ],
 )
 def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "trace.json"
@@ -550,6 +696,64 @@ def test_odd_values_are_no_traceback_and_make_a_record(tmp_path: Path, key: str,
     assert all(0 <= (event.seconds or 0) < 1 and 0 <= event.bytes < 10**6 for event in process.events)
     assert not math.isnan(process.seconds)
     assert int(process.seconds) == 0  # what the trace says, and not what the reading took
+
+
+@pytest.mark.parametrize("size", range(1, 40))
+def test_a_trace_is_the_same_however_it_comes_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """No number is taken for whole, and no text for broken off, because a part ends there."""
+    facts = {"first": 12345, "second": {"a": [1.5e-3, True, None, "\u00e9\n\u2713"]}, "third": [], "fourth": [[], {}]}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"deviceProperties": [123456], "distributedInfo": 1234, **facts}), encoding="utf-8")
+    trace = stream.Trace(str(path))
+    monkeypatch.setattr(stream, "_CHUNK", size)
+    assert list(trace.events()) == []
+    assert trace.facts == {"deviceProperties": [123456], "distributedInfo": 1234}
+    events = [{"ts": 1234.5678, "name": "\u00e9\\n", "dur": -12}, {}, {"args": {"a": [False, 10**20]}}]
+    path.write_text(json.dumps([1, *events, "x"], ensure_ascii=size % 2 == 0), encoding="utf-8")
+    assert list(trace.events()) == events
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["calls first", "copies first"])
+def test_a_copy_is_that_of_its_call_in_whatever_order_they_come(tmp_path: Path, late: bool) -> None:
+    trace = training()
+    trace.events.sort(key=lambda event: (event["cat"] == "gpu_memcpy") != late, reverse=late)
+    before, after = (record(one.save(tmp_path / "t.json")).processes[0].events for one in (training(), trace))
+    assert before == after
+
+
+def peak(path: Path) -> int:
+    """How many bytes reading a trace allocates at most."""
+    tracemalloc.start()
+    try:
+        reading.read(str(path))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_what_is_neither_copied_nor_waited_for(tmp_path: Path) -> None:
+    """The same copies in a trace with ten times as many other events need the same memory."""
+
+    def written(others: int) -> Path:
+        trace = training()
+        for start in range(4_000, 4_000 + others):
+            trace.operator(f"aten::relu{start}", start, start + 1, f"train.py({start}): f")
+            trace.python(f"f.py({start}): g{start}", start, start + 1)
+            trace.span("cuda_runtime", "cudaLaunchKernel", start, start + 1, correlation=start)
+            trace.span("kernel", f"kernel {start}", start, start + 1, 7, correlation=start)
+        return trace.save(tmp_path / f"{others}.json")
+
+    reading.read(str(written(10)))  # what is loaded and kept at the first time is no part of it
+    assert peak(written(5_000)) < 1.1 * peak(written(500))
+
+
+def test_memory_hardly_grows_with_the_length_of_a_training(tmp_path: Path) -> None:
+    """Of four times the steps, each with its copies."""
+    short, long = (large_trace.write(tmp_path / f"{steps}.json", steps) for steps in (8, 32))
+    assert record(short).processes[0].steps.train == 8
+    assert peak(long) < 1.3 * peak(short)
 
 
 def test_what_is_read_can_be_kept_as_a_record(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from devlint.auditor.profile import reading
+from devlint.auditor.profile.seen import look
 from devlint.auditor.profile.stream import Trace
 from devlint.flow.catalog import torch_table
 from tests.recordings.listed import HERE
@@ -111,23 +111,24 @@ def _row(name: str, found: Counter[str]) -> Operator:
 
 def _in(path: str) -> dict[str, Counter[str]]:
     """By operator: its calls, and how many of them copied and waited themselves."""
-    seen, sums = reading._Seen(), defaultdict[str, Counter[str]](Counter)
+    sums = defaultdict[str, Counter[str]](Counter)
     for event in Trace(path).events():
-        if event.get("ph") == "X" and reading._take(seen, event) and _is_operator(event):
+        if event.get("ph") == "X" and _is_operator(event):
             sums[str(event["name"]).removeprefix(_ATEN)]["calls"] += 1
     happened: dict[Any, set[str]] = defaultdict(set)
     within: set[Any] = set()
-    around = seen.timeline.around([(call.thread, call.start) for call in seen.calls])
-    for call, (operators, _) in zip(seen.calls, around, strict=True):
-        if operators and operators[-1].name.startswith(_ATEN):
-            owner = (call.thread, operators[-1])
-            waits = reading._WAITING.match(call.name) or not call.name.endswith("Async")
-            way = seen.copies.get(call.correlation, reading._Copy()).way
-            if operators[-1].name == f"{_ATEN}_local_scalar_dense" and way == "DtoD":
-                way = "DtoH"  # ROCm
-            waited = bool(waits) and way != "DtoD"
-            happened[owner] |= {way} | ({"waited"} if waited else set())
-            within |= {(call.thread, span) for span in operators if waited and span.name.startswith(_ATEN)}
+    seen = look(path)
+    for thread in seen.calls.threads():
+        for call, operators, _ in seen.around(thread):
+            if operators and operators[-1].name.startswith(_ATEN):
+                owner = (thread, operators[-1])
+                waits = not call.copies or not call.name.endswith("Async")
+                way = call.copy.way
+                if operators[-1].name == f"{_ATEN}_local_scalar_dense" and way == "DtoD":
+                    way = "DtoH"  # ROCm
+                waited = waits and way != "DtoD"
+                happened[owner] |= {way} | ({"waited"} if waited else set())
+                within |= {(thread, span) for span in operators if waited and span.name.startswith(_ATEN)}
     for (_, span), found in happened.items():
         sums[span.name.removeprefix(_ATEN)].update(found - {""})
     for _, span in within:

@@ -19,6 +19,8 @@ from devlint.record import Frame
 _PLACE = re.compile(r"(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)")
 _CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 """What a kernel calls a cell of a notebook: a file that is nowhere."""
+_BUILTIN = re.compile(r"<(?:built-in )?(?:method|function) '?(\w+)")
+"""A function that is not written in Python, such as ``<built-in method cuda of Tensor object>``."""
 _STANDARD = re.compile(r"(?:^|[/\\])lib[/\\]python3[\d.]*[/\\]|^<")
 
 Kind = Literal["project", "library", "torch", "plumbing"]
@@ -44,6 +46,18 @@ def blamed(parts: Iterable[str], directory: str) -> tuple[Frame | None, Frame | 
         elif kind == "torch" and torch is None:
             torch = frame
     return None, via or torch
+
+
+def called(parts: Iterable[str], caller: Frame) -> str | None:
+    """The name of what a frame of the stack called; empty if that has none, ``None`` if it called nothing."""
+    inner: str | None = None
+    for part in parts:
+        found = _PLACE.fullmatch(part)
+        if found and (int(found["line"]), found["function"]) == (caller.line, caller.function):
+            return inner
+        builtin = _BUILTIN.match(part)
+        inner = found["function"] if found else builtin[1] if builtin else ""
+    return None
 
 
 def _frames(parts: Iterable[str], directory: str) -> Iterator[tuple[Frame, Kind]]:

@@ -1,19 +1,21 @@
-"""The spans of a trace, in little memory: who ran inside of whom, by thread and time.
+"""The spans of a trace around some moments: who ran then inside of whom, by thread.
 
-Of an operator or a Python function three numbers are kept, so that a trace of a gigabyte takes a small part of that.
+Of all other spans nothing is kept, so that memory grows with the moments that are asked for and not with the trace.
 Times are the trace's own, microseconds.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 Thread = tuple[str, str]
 """Process and thread, as the trace numbers them."""
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where an object was, for which a builtin's name differs from call to call."""
 
 
 class Span(NamedTuple):
@@ -22,8 +24,10 @@ class Span(NamedTuple):
     start: float
     end: float
     name: str
-    stack: str = ""
+    stack: str
     """Its call stack where the trace keeps one for each operator, as it writes it."""
+    number: int
+    """By which the spans of its thread are told apart."""
 
 
 class _Spans:
@@ -68,7 +72,7 @@ class _Spans:
 
     def _span(self, index: int) -> Span:
         text = self._names.text
-        return Span(self._starts[index], self._ends[index], text(self._texts[index]), text(self._stacks[index]))
+        return Span(self._starts[index], self._ends[index], text(self._texts[index]), text(self._stacks[index]), index)
 
 
 class Names:
@@ -91,41 +95,36 @@ class Names:
         return self._texts[number]
 
 
-@dataclass(slots=True)
 class Timeline:
-    """The spans of all threads: operators and annotations in one tree, Python functions in another."""
+    """The spans around moments: operators and annotations in one tree of each thread, Python functions in another.
 
-    names: Names = field(default_factory=Names)
-    _operators: dict[Thread, _Spans] = field(default_factory=dict)
-    _functions: dict[Thread, _Spans] = field(default_factory=dict)
+    ``moments`` are the times that matter, of each thread in their order.
+    """
 
-    def operator(self, thread: Thread, start: float, end: float, name: str, stack: str = "") -> None:
+    def __init__(self, moments: Mapping[Thread, Sequence[float]]) -> None:
+        names = Names()
+        self._moments = moments
+        self._operators = {thread: _Spans(names) for thread in moments}
+        self._functions = {thread: _Spans(names) for thread in moments}
+
+    def operator(self, thread: Thread, start: float, end: float, name: str, stack: str) -> None:
         """An operator ran."""
-        self._of(self._operators, thread).add(start, end, name, stack)
+        if self._matters(thread, start, end):
+            self._operators[thread].add(start, end, name, stack)
 
     def function(self, thread: Thread, start: float, end: float, name: str) -> None:
         """A Python function ran."""
-        self._of(self._functions, thread).add(start, end, name, "")
+        if self._matters(thread, start, end):
+            self._functions[thread].add(start, end, _ADDRESS.sub("", name), "")
 
-    def around(self, moments: Sequence[tuple[Thread, float]]) -> list[tuple[list[Span], list[Span]]]:
-        """For each moment the operators and the Python functions that it lies in, the outermost first."""
-        found: list[tuple[list[Span], list[Span]]] = [([], [])] * len(moments)
-        threads: dict[Thread, list[int]] = defaultdict(list)
-        for index, (thread, _) in enumerate(moments):
-            threads[thread].append(index)
-        for thread, indices in threads.items():
-            indices.sort(key=lambda index: moments[index][1])
-            times = [moments[index][1] for index in indices]
-            trees = [
-                tree[thread].around(times) if thread in tree else iter([[]] * len(times))
-                for tree in (self._operators, self._functions)
-            ]
-            for index, operators, functions in zip(indices, *trees, strict=True):
-                found[index] = (operators, functions)
-        return found
+    def around(self, thread: Thread) -> Iterator[tuple[list[Span], list[Span]]]:
+        """Yield, for each moment of a thread, the operators and the Python functions, the outermost first."""
+        moments = self._moments[thread]
+        return zip(self._operators[thread].around(moments), self._functions[thread].around(moments), strict=True)
 
-    def _of(self, tree: dict[Thread, _Spans], thread: Thread) -> _Spans:
-        spans = tree.get(thread)
-        if spans is None:
-            spans = tree[thread] = _Spans(self.names)
-        return spans
+    def _matters(self, thread: Thread, start: float, end: float) -> bool:
+        moments = self._moments.get(thread)
+        if moments is None:
+            return False
+        index = bisect_left(moments, start)
+        return index < len(moments) and moments[index] < end

@@ -44,7 +44,9 @@ def header(record: Record, code: Code, paint: Paint) -> Iterator[str]:
 def command(record: Record) -> str:
     """The command line of the audit, without devlint's own options but one."""
     if record.source:
-        return one_line(": ".join(["PyTorch's profiler", *record.command]))
+        only = record.processes[0] if len(record.processes) == 1 else None
+        rank = [f"rank {only.rank} of {only.world_size}"] if only is not None and only.rank is not None else []
+        return one_line(": ".join(["PyTorch's profiler", *(record.command or rank)]))
     text = f"devlint audit{' --simulate' if record.simulated else ''} {shlex.join(record.command)}"
     return one_line(text.strip())
 
@@ -246,7 +248,8 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     yield "steps", ", ".join(parts) + (f"; {_BOUNDARIES[boundary]}" if boundary else "")
     timed = [process.steps.step_seconds for process in processes if process.steps.step_seconds]
     if timed and not record.simulated:
-        text = f"{between(timed, duration)} in the median"
+        several = any(process.steps.train > 1 or process.steps.eval > 1 for process in record.processes)
+        text = f"{between(timed, duration)}{' in the median' if several else ''}"
         if found := waiting(processes):
             part, waited, worst = found
             text += f", {'at worst ' if worst else ''}{waited} of it ({part}) waiting for the loader"

@@ -49,7 +49,9 @@ def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> It
     """Yield the lines of tables, which share their columns and have at least one row each."""
     parts = [(table, *_foremost(table)) for table in tables]
     columns = _Columns([(table, row) for table, shown, _ in parts for row in [*shown, *table.totals]])
-    beside = width - columns.width - 2 >= _ENOUGH
+    # where nothing stands beside the numbers there is always room for it
+    bare = not any(_said(group, code) for table in tables for group in table.groups)
+    beside = bare or width - columns.width - 2 >= _ENOUGH
     columns.indent = 0 if beside else _DEEPER
     columns.limit(width)
     for index, (table, shown, rest) in enumerate(parts):
@@ -112,13 +114,15 @@ def heading(table: Table) -> tuple[str, str]:
     title = f"{title} of {table.who}" if table.who else title
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
-    if table.phase == "inference":
-        return title, f"per forward pass{each}: the mean of {plural(most, 'pass', 'passes')}"
-    if not table.per_step:
+    if not table.per_step and table.phase != "inference":
         return title, f"in total{each}"
+    one, some = ("forward pass", "passes") if table.phase == "inference" else ("step", "steps")
+    if most == 1:
+        return title, f"the only {one}{each}"
     if table.phase == "train" and late > 0:
-        return title, f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
-    return title, f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
+        what = f"the median of {plural(late, 'step')}" if late > 1 else "the last one"
+        return title, f"per step{each}: {what}, the first {WARM_UP} left out"
+    return title, f"per {one}{each}: the {'median' if table.phase == 'train' else 'mean'} of {number(most)} {some}"
 
 
 class _Columns:
@@ -177,6 +181,11 @@ def quality(table: Table, row: Row) -> str:
         file = "line " if row.frame and row.double.file == row.frame.file else f"{row.double.file.rpartition('/')[2]}:"
         again = f"as {file}{row.double.line} did"
     return ", ".join(filter(None, [row.kind.how, again, seldom]))
+
+
+def _said(group: Group, code: Code) -> bool:
+    """Whether there is something to say of a line of code besides its number."""
+    return any(row.via for row in group.rows) or bool(group.frame and code.line(group.frame))
 
 
 def _group(

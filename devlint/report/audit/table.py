@@ -257,6 +257,8 @@ def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
         yield "blocking" if event.blocking else "async"
     elif event.kind == "copy" and event.non_blocking and event.pinned is False:
         yield STAGED
+    if event.by and event.by != event.name:
+        yield f"in {event.by}()"
     if event.temporary:
         yield "via a temporary"
     if event.backward:
