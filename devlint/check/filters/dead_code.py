@@ -58,7 +58,7 @@ _LARGEST = 1_000_000
 
 
 def dead(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings, in order, that are in code which nothing uses, in files.
+    """Those of a run's findings in files, in order, that are in code which nothing uses; errors where something did once.
 
     A definition counts as used if it has a decorator that may register it, if it is in a module in which things are
     looked up by names that users give, if it is of a test, and if anything names it but itself and what is as dead. In
@@ -91,6 +91,7 @@ class _Module:
 
     definitions: dict[str, _Definition] = field(default_factory=dict)
     lines: list[bytes] = field(default_factory=list)
+    comments: list[bytes] = field(default_factory=list)
 
     def without(self, qualified: str) -> frozenset[str] | None:
         """The names without which a definition is dead: its own, and of those that name it; ``None`` if others do."""
@@ -111,6 +112,11 @@ class _Module:
                     if around.name not in needed:
                         rest.append(around.name)
         return frozenset(needed)
+
+    def gave_up(self, qualified: str) -> bool:
+        """Whether a call of a definition is commented out: what is new, nothing need call yet."""
+        call = re.compile(rb"^[ \t]*#[^\n]*\b%b\(" % self.definitions[qualified].name.encode())
+        return any(map(call.match, self.comments))
 
     def _around(self, row: int) -> _Definition | None:
         """The definition at the top level that a row is in."""
@@ -158,7 +164,9 @@ def _dead_in(root: str, installed: bool, findings: Sequence[Finding]) -> Iterato
     asked = {(path, name) for (path, _), names in needed.items() for name in names}
     used = _used(root, asked, installed) if needed else set()
     gone = {key for key, names in needed.items() if not any((key[0], name) in used for name in names)}
-    return (finding for finding, keys in zip(findings, around, strict=True) if not gone.isdisjoint(keys))
+    for finding, keys in zip(findings, around, strict=True):
+        if any(finding.severity < Severity.ERROR or modules[key[0]].gave_up(key[1]) for key in gone & keys):
+            yield finding
 
 
 def _around(finding: Finding) -> frozenset[_Key]:
@@ -190,7 +198,7 @@ def _module(path: str, installed: bool) -> _Module:
     shown = _COMMENT.sub(b"", data)
     if not installed:
         shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), shown)
-    return _Module(found, shown.splitlines())
+    return _Module(found, shown.splitlines(), _COMMENT.findall(data))
 
 
 def _registered(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
