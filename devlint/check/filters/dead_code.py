@@ -58,7 +58,7 @@ _LARGEST = 1_000_000
 
 
 def dead(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings in files, in order, that are in code which nothing uses; errors where something did once.
+    """Those of a run's findings, in order, that are in files, in code which nothing uses; errors, where one did once.
 
     A definition counts as used if it has a decorator that may register it, if it is in a module in which things are
     looked up by names that users give, if it is of a test, and if anything names it but itself and what is as dead. In
