@@ -88,9 +88,10 @@ class RedundantMove(Rule):
             yield Report(
                 f"the value goes to {destination(self.source, site)} by way of the CPU: one copy there, and one back",
                 label="a round trip through host memory",
-                severity=None if site.repeated else Severity.INFO,
+                severity=None if site.repeated and site.kind else Severity.INFO,
                 help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
-                fix=fix_of("Remove `.cpu()`", without_last(self.source, site.value.node), safe=True),
+                # a type of another library may do more
+                fix=fix_of("Remove `.cpu()`", without_last(self.source, site.value.node), safe=bool(site.kind)),
                 covers=_COVERED,
             )
             return
@@ -233,4 +234,4 @@ def _idle(site: Transfer) -> bool:
 def _round_trip(site: Transfer) -> bool:
     """Whether the tensor is copied to the CPU only to be moved on."""
     onward = site.target is not None and site.target.known and site.target.accelerates() is not False
-    return method_of(site.value.node) == "cpu" and onward and site.kind == "tensor" and not site.discarded
+    return method_of(site.value.node) == "cpu" and onward and site.kind != "module" and not site.discarded
