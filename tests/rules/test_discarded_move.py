@@ -52,7 +52,7 @@ def fixed(text: str, report: Report) -> str:
 def test_it_says_what_happened_and_tells_the_story() -> None:
     (report,) = judged("x = torch.ones(3)\nx.to(device)\n")
     assert report.message == "`x.to(device)` returns the moved tensor and leaves `x` where it is: the result is dropped"
-    assert report.help == "assign the result: `x = x.to(device)`"
+    assert report.help == "assign the result: `x = x.to(device)`; or delete the line, if all works as it is"
     assert [step.label for step in report.steps] == ["created on the CPU here"]
     (report,) = judged("x = 1\nx.to(torch.float16)\n", target=None)
     assert "converted tensor and leaves `x` as it is" in report.message
@@ -157,7 +157,7 @@ def test_what_is_no_part_of_a_module_can_be_assigned(loop: str) -> None:
     source = Source.parse(text)
     assert isinstance(source, Source)
     (report,) = judged(text.removesuffix("    f(p)\n"), target=None, loop=source.tree.body[0])
-    assert report.help == "assign the result: `p = p.to(torch.half)`"
+    assert report.help == "assign the result: `p = p.to(torch.half)`; or delete the line, if all works as it is"
 
 
 @pytest.mark.parametrize(
@@ -278,5 +278,5 @@ def f(device):
     assert "line 9" in dropped.help
     assert dropped.fix is None
     (taken,) = [one for one in check_source(code.format(held=".cpu()")) if one.code == "DVL102"]
-    assert taken.help == "assign the result: `x = x.to(device)`"
+    assert taken.help == "assign the result: `x = x.to(device)`; or delete the line, if all works as it is"
     assert taken.fix is not None

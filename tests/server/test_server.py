@@ -51,7 +51,9 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
         assert found.severity is types.DiagnosticSeverity.Error
         assert found.source == "devlint"
         assert found.message.startswith("`x.to(device)` returns the moved tensor")
-        assert found.message.endswith("\nhelp: assign the result: `x = x.to(device)`")
+        assert found.message.endswith(
+            "\nhelp: assign the result: `x = x.to(device)`; or delete the line, if all works as it is"
+        )
         (place,) = found.related_information or ()
         assert (place.location.uri, place.location.range.start) == (uri, types.Position(3, 9))
         assert place.message == "`x` is an argument here"
@@ -69,7 +71,7 @@ def test_findings_of_a_file(tmp_path: Path) -> None:
 def test_tags_and_severities(tmp_path: Path) -> None:
     text = (
         "import torch\n\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'\nx = torch.cuda.FloatTensor(3)\n\n"
-        "def f(sizes, device):\n    for n in sizes:\n        yield torch.Tensor(n, n).to(device)\n"
+        "def f(sizes, device):\n    for n in sizes:\n        yield torch.zeros(n, n).to(device)\n"
         "z = 1  # devlint: ignore[DVL101]\n"
     )
 

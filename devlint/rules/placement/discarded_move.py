@@ -117,7 +117,8 @@ class DiscardedMove(Rule):
 
     def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:
         """What to do about a call that would change nothing if its result was taken, empty if it would."""
-        if to_host and not self._is_read(site):
+        unread = to_host or (_is_bound_by_loop(site) and not _parameters_of(site))
+        if unread and not self._is_read(site):
             return f"drop the call: nothing reads {quoted} afterwards"
         if self._goes_with_the_module(site):
             return f"delete the line: {quoted} is a buffer, which moves with the module"
@@ -160,9 +161,8 @@ class DiscardedMove(Rule):
         last, name = getattr(site.node, "end_lineno", 0), site.value.node.id
         parts = [*walk(around(self.source, site.node)), *(() if site.scope.loop is None else walk(site.scope.loop))]
         read = (part for part in parts if isinstance(part, ast.Name) and part.id == name)
-        loop = site.scope.loop
         # what the loop itself binds is another one in the next round
-        again = loop is not None and not (isinstance(loop, ast.For) and name in inside(loop.target))
+        again = site.scope.loop is not None and not _is_bound_by_loop(site)
         return any((part.lineno > last or again) and part is not site.value.node for part in read)
 
     def _read_on_the_host(self, site: Transfer) -> str:
@@ -196,7 +196,7 @@ class DiscardedMove(Rule):
                 "delete the line where the callers move it, as those of a module do; "
                 f"assigned, `{name} = {call}` takes the input of each replica of `nn.DataParallel` to one device"
             )
-        return f"assign the result: `{name} = {call}`"
+        return f"assign the result: `{name} = {call}`; or delete the line, if all works as it is"
 
     def _fix(self, site: Transfer, name: str) -> Fix | None:
         kept = site.value.grad in _LEAVES or _parameters_of(site) or not _assignable(site) or _of_caller(site)
@@ -275,3 +275,9 @@ def _parameters_of(site: Transfer) -> str:
     call = receiver(loop.iter) if of_state else loop.iter
     owner = receiver(call) if method_of(call) in ({"state_dict"} if of_state else _PARAMETERS) else None
     return "" if owner is None else ast.unparse(owner)
+
+
+def _is_bound_by_loop(site: Transfer) -> bool:
+    """Whether it is what the loop around takes in each round."""
+    loop, node = site.scope.loop, site.value.node
+    return isinstance(loop, ast.For) and isinstance(node, ast.Name) and node.id in inside(loop.target)

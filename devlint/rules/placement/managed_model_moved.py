@@ -34,7 +34,9 @@ _TO_THE_CPU = "move it to the CPU, or not at all"
 _IN_VAIN = "the move does nothing, or undoes that"
 _MANAGERS = {
     "device map": _Manager(
-        "is placed by its device map", "the move undoes that, or raises where parts are offloaded", _LEAVE_OUT
+        "is placed by its device map",
+        "the move undoes that, or raises where parts are offloaded",
+        "leave the move out, or the map, where all is meant for one device",
     ),
     "mapped pipeline": _Manager(
         "is placed by its device map",
