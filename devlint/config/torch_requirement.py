@@ -38,7 +38,8 @@ _ROOTS = (".git", ".hg", ".svn")
 _PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg")
 _FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
 """Folders of files that say the same as those beside them."""
-_GUIDES = frozenset({"docs", "doc", "sh", "script", "scripts", "setup", "install", "tools"})
+_DOCUMENTS = frozenset({"docs", "doc"})
+_GUIDES = _DOCUMENTS | frozenset({"sh", "script", "scripts", "setup", "install", "tools"})
 """Folders of what people are told, or what they run, among it how to install."""
 _MOST_INCLUDED = 20
 
@@ -108,8 +109,10 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
     try:
         names = sorted(os.listdir(directory))
         for folder in (_FOLDERS | _GUIDES if told else _FOLDERS).intersection(names):
-            inside = os.path.join(directory, folder)
-            names += [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
+            inside = _names(directory, folder)
+            # documents stand in folders of their own by language, or by what they are
+            deeper = (each for name in inside for each in _names(directory, name)) if folder in _DOCUMENTS else ()
+            names += [*inside, *deeper]
     except OSError:
         return None
     found = next(filter(None, (_of_files(directory, names, one, release) for one in _READERS.items())), [])
@@ -123,6 +126,12 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
         one.latest for several in said for one in several if one.latest is not None and one.latest >= first.release
     ]
     return replace(first, latest=max(pinned)) if pinned else first
+
+
+def _names(directory: str, folder: str) -> list[str]:
+    """The names of what is in a folder of a directory, that of the folder before each; none where it is no folder."""
+    inside = os.path.join(directory, folder)
+    return [f"{folder}/{name}" for name in sorted(os.listdir(inside))] if os.path.isdir(inside) else []
 
 
 def _of_files(
@@ -407,7 +416,7 @@ _SET_UP = r"(?:[^/]*[_-])?(?:install|setup|set_up|create|env|environment|conda|r
 """Scripts that make an environment."""
 _PROSE: Readers = {
     rf"(?i:{_INSTALLING}{_DOCUMENT})": _prose,
-    rf"(?i:readme{_DOCUMENT}|docs?/[^/]*{_INSTALLING}{_DOCUMENT})": _prose,
+    rf"(?i:readme{_DOCUMENT}|docs?/(?:[^/]*/)?[^/]*{_INSTALLING}{_DOCUMENT})": _prose,
     rf"(?i:.*dockerfile.*|(?:(?:{'|'.join(sorted(_GUIDES))})/)?{_SET_UP})": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{pattern})" for pattern in (*_READERS, *_PROSE)))

@@ -193,6 +193,9 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
         ("README.rst", "Tested with ``torch`` 2.1 under Ubuntu 20.04, PyTorch 1.8 and CUDA 10.1 on a V100.", (1, 8)),
         ("README.md", "- `Python 3.7.10` / `Pytorch 1.9.0` / `torchvision 0.10.0` / `CUDA 11.1`", (1, 9)),
         ("docs/install.md", "pip install torch==1.9.1+cu111 torchvision==0.10.1+cu111", (1, 9)),
+        ("docs/en/install.md", "**Step 1.** Install PyTorch=2.0.1, Python=3.10.12", (2, 0)),
+        ("docs/source/installation.rst", "conda install pytorch=2.0.1 torchvision=0.15.2 -c pytorch", (2, 0)),
+        ("docs/en/changes.md", "Now with PyTorch==2.0.1", None),
         ("docs/requirements.txt", "torch==1.9.1", None),
         ("README.md", "Our PyTorch 1.4 numbers of last year are in the appendix.", None),
         ("README.md", "Needs **PyTorch** 1.9+; with PyTorch 1.4 it is slow.", (1, 9)),
@@ -221,7 +224,7 @@ def test_where_a_project_speaks_of_its_torch(
     tmp_path: Path, name: str, text: str, release: tuple[int, int] | None
 ) -> None:
     """Seen in RFdiffusion, SOLIDER, bevfusion, rq-vae-transformer, DialoGPT and Graphormer."""
-    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     found = nearest(str(tmp_path), {})
     assert (found.release if found else None) == release

@@ -9,7 +9,17 @@ from collections.abc import Iterator
 
 from devlint.flow.syntax.names import imported
 from devlint.flow.syntax.nodes import DEFINITIONS
-from devlint.rules.code.blocks import Way, around, builds_no_graph, earlier, function_at, stores, way, way_to
+from devlint.rules.code.blocks import (
+    Way,
+    around,
+    builds_no_graph,
+    earlier,
+    function_at,
+    outermost_function,
+    stores,
+    way,
+    way_to,
+)
 from devlint.source.syntax import below, says_none, walk
 from devlint.source.tree import Source
 
@@ -19,6 +29,9 @@ _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TAKEN_TO_RUN = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
+
+_ENTRIES = frozenset({"forward", "__call__", "loss", "compute_loss"})
+"""The methods of a module that whoever trains it calls in each step."""
 
 
 def stands_at(source: Source, expression: str, node: ast.AST) -> bool:
@@ -77,6 +90,28 @@ def exclude_each_other(source: Source, first: ast.AST, second: ast.AST) -> bool:
             if (inner in body) is not (other in body):
                 return True
     return False
+
+
+def runs_in_forward(source: Source, node: ast.AST) -> bool:
+    """Whether a method may be a part of `forward`, or of a step: its class has no `forward`, or that comes to it."""
+    method = outermost_function(source, node)
+    for owner in walk(source.tree):
+        if isinstance(owner, ast.ClassDef) and method in owner.body:
+            methods = {each.name: each for each in owner.body if isinstance(each, DEFINITIONS)}
+            return "forward" not in methods or getattr(method, "name", "") in _reached(methods)
+    return True
+
+
+def _reached(methods: dict[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]) -> set[str]:
+    """The methods of a class that its `forward` and its steps mention, and those mention."""
+    found = {name for name in methods if name in _ENTRIES or name.endswith("_step")}
+    rest = [*found]
+    while rest:
+        named = (part.attr for part in walk(methods[rest.pop()]) if isinstance(part, ast.Attribute))
+        fresh = methods.keys() & set(named) - found
+        found |= fresh
+        rest += fresh
+    return found
 
 
 def builds_no_graph_at(source: Source, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:

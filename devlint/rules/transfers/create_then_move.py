@@ -27,7 +27,7 @@ from devlint.rules.code.blocks import (
     targets_of,
     way_to,
 )
-from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.control_flow import runs_in_forward, stands_at
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, in_test, measures, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
@@ -64,11 +64,11 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
-    each side of a branch. It is told in a loop and in the code of a module (but for methods other than `forward` under
-    `@torch.no_grad()`). Who selects the rule is told of it elsewhere and in functions that measure; where NumPy makes
-    an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a
-    tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward
-    pass once more.
+    each side of a branch. It is told in a loop, and where the `forward` of a module, or a step, comes to it (but for
+    methods other than `forward` under `@torch.no_grad()`). Who selects the rule is told of it elsewhere and in
+    functions that measure; where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a
+    tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
+    in the forward pass, and in the backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -240,7 +240,8 @@ class CreateThenMove(Rule):
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
-        often = site.repeated or (site.scope.module and not self._is_for_evaluation(site))
+        in_module = site.scope.module and runs_in_forward(self.source, site.node)
+        often = site.repeated or (in_module and not self._is_for_evaluation(site))
         often = often and not site.scope.sometimes and not self._kept(site)
         alike = name.islower() and not made.array
         drawn = any(way.generator for way in (made, *made.others))
