@@ -928,3 +928,13 @@ def train(dataset, model: nn.Module, loss_fn, optimizer, device):
 """
     assert [one for one in told(text) if one[0] == "DVL301"] == expected
     assert [one for one in told(text, RuleLayer(("DVL301",))) if one[0] == "DVL301"] == [("DVL301", "info")]
+
+
+def test_a_module_that_a_test_makes_is_for_those_who_ask() -> None:
+    """Seen in veScale, whose tests of pipelines move and replace the parts of a toy one by one."""
+    text = "from torch import nn\n\n\nclass Toy(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    text += "        self.parts = [nn.Linear(8, 8) for _ in range(4)]\n\n    def forward(self, x):\n"
+    text += "        return self.parts[0](x)\n"
+    assert told(text, name="net.py") == [("DVL105", "warning")]
+    assert told(text, name="tests/net.py") == []
+    assert told(text, RuleLayer(("DVL105",)), name="tests/net.py") == [("DVL105", "info")]

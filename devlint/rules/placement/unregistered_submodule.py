@@ -9,7 +9,7 @@ from devlint.flow.catalog.concepts import NN
 from devlint.flow.syntax.names import called, imported, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import method_of
-from devlint.rules.code.edits import fix_of
+from devlint.rules.code.edits import fix_of, in_test
 from devlint.sites.placement import Attribute
 from devlint.source.syntax import walk
 
@@ -73,7 +73,7 @@ class UnregisteredSubmodule(Rule):
       for those who select the rule.
     - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also where it makes all that it
       puts into a dict, `self.parts[name] = nn.Linear(8, 8).to(device)`, or registers the one that it
-      takes, `self.part = self.parts[name]`: it is a hint for those who select the rule.
+      takes, `self.part = self.parts[name]`: it is a hint for those who select the rule. So it is in tests.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
@@ -106,15 +106,15 @@ class UnregisteredSubmodule(Rule):
         by_hand = bool(site.container) and self._takes_care(site, put)
         # what was made elsewhere, and goes by a private name, is borrowed: who made it has registered it
         borrowed = site.name.startswith("_") and isinstance(site.value.node, ast.Name)
-        alone = self._alone(site)
+        alone, tested = self._alone(site), in_test(self.source, site.scope)
         unsure = next((key for key in keys if not _is_string(key)), None)
         yield Report(
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
             node=site.value.node,
             label="modules, but no submodules",
-            severity=Severity.INFO if by_hand or borrowed else None,
-            # it may be hidden from `state_dict()` on purpose
-            asked=by_hand or borrowed,
+            severity=Severity.INFO if by_hand or borrowed or tested else None,
+            # it may be hidden from `state_dict()` on purpose, and what a test makes it may move part by part
+            asked=by_hand or borrowed or tested,
             steps=site.uses,
             help=_DROP if alone else _keep_in(wrapper, unsure),
             fix=self._without_comma(site, alone) if alone else None if unsure else self._fix(site, wrapper),
