@@ -1,0 +1,137 @@
+"""The process that runs the code: it looks for a reproduction, or runs one; JSON comes in, lines of JSON go out."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Take the standard streams away from the code that is run, and do what is asked."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    request = json.load(sys.stdin)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    sys.path[:] = request["path"]
+    sys.argv[:] = [(request["script"] and "repro.py") or request["claim"]["file"]]
+
+    def tell(reply: dict[str, Any]) -> None:
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+    try:
+        import torch  # noqa: F401  # before it is simulated
+
+        from devlint.simulator import install
+
+        install(2)
+    except (ImportError, RuntimeError) as error:
+        tell({"failed": " ".join(str(error).split())})
+    else:
+        _work(request, tell)
+    replies.flush()
+    # what the code has left behind, such as threads, does not matter any more
+    os._exit(0)
+
+
+def _work(request: dict[str, Any], tell: Tell) -> None:
+    from devlint.prove.claim import Claim
+    from devlint.prove.confinement import confine
+    from devlint.prove.reasons import reason
+    from devlint.prove.signs import shown
+    from devlint.prove.trial import Watch
+
+    claim = Claim.read(request["claim"])
+    watch = Watch(claim)
+    watch.prepare()
+    confine(request["folder"])
+    if request["script"]:
+        trial = watch.run(request["script"])
+        _, why = reason(claim, trial, 1, 0)
+        tell({"shown": shown(claim, trial), "why": why})
+    else:
+        _look(request, claim, watch, tell)
+
+
+def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
+    from devlint.prove.entries import entries
+    from devlint.prove.minimise import minimised
+    from devlint.prove.plan import Plan, Target
+    from devlint.prove.reasons import reason, stopped
+    from devlint.prove.search import Search
+    from devlint.prove.trial import Trial
+
+    with open(claim.file, "rb") as stream:
+        tree = ast.parse(stream.read())
+    ways = entries(tree, claim)
+    search = Search(watch, claim)
+    tops = [Target(request["module"], claim.file, way, kind="module") for way in ways if way.is_module][:1]
+    mains = [Target(request["module"], claim.file, top.entry, kind="main") for top in tops]
+    if ways[0].is_module:
+        plan = search.find([*tops, *mains])
+        if plan is not None:
+            tell({"script": plan.script()})
+            return
+    tell({"why": "importing the file takes too long, or ends the process"})
+    imported = watch.run(f"import {request['module']}" if _is_dotted(request["module"]) else _import(request["module"]))
+    if imported.error is not None:
+        tell({"verdict": "not shown", "why": f"the file cannot be imported: {stopped(claim, imported)}"})
+        return
+    module = sys.modules[request["module"]]
+    tell({"why": "a call takes too long, or ends the process"})
+    from devlint.prove.plan import targets
+
+    known = [
+        one for way in ways for one in targets(module, request["module"], claim.file, way, inner_of(tree, way, claim))
+    ]
+    plan = search.find([*known, *(mains if not ways[0].is_module else ())]) if known or mains else None
+    if plan is None:
+        best: Trial | None = search.best
+        verdict, why = reason(claim, best, search.runs, search.reached)
+        if not known:
+            verdict, why = "not shown", "it is in code that nothing outside can call"
+        tell({"verdict": verdict, "why": why})
+        return
+    tell({"script": plan.script()})
+    with contextlib.suppress(Exception):
+        smallest: Plan = minimised(plan, search)
+        tell({"script": smallest.script()})
+
+
+def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:
+    """The parameters of the function inside of the entry's that holds the finding."""
+    from devlint.prove.entries import definition
+
+    outer = definition(tree, way)
+    around = [
+        node
+        for node in ast.walk(outer or ast.Pass())
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node is not outer
+        and node.lineno <= claim.span[0] <= (node.end_lineno or 0)
+    ]
+    given = around[-1].args if around else None
+    if given is None:
+        return ()
+    positional = [*given.posonlyargs, *given.args]
+    return tuple(one.arg for one in positional[: len(positional) - len(given.defaults)])
+
+
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def _import(name: str) -> str:
+    return f"__import__('importlib').import_module({name!r})"
+
+
+if __name__ == "__main__":
+    main()

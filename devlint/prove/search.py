@@ -1,0 +1,152 @@
+"""The search for arguments with which a run shows a claim: call, look at what stops the call, change that."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import linecache
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from devlint.prove.claim import Claim
+from devlint.prove.hints import candidates
+from devlint.prove.plan import Plan, Slot, Target
+from devlint.prove.signs import is_causal, remains, shown
+from devlint.prove.suggestions import suggestions
+from devlint.prove.trial import SCRIPT, TooLongError, Trial, Watch
+from devlint.prove.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
+
+MOST_RUNS = 400
+"""So many calls are made at most."""
+SECONDS = 20.0
+"""So long is looked for a call."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass
+class Search:
+    """What was tried for a claim, and the plan whose run shows it."""
+
+    watch: Watch
+    claim: Claim
+    deadline: float = 0.0
+    runs: int = 0
+    reached: int = 0
+    """Runs that reached the finding's place and ended without an exception there."""
+    best: Trial | None = None
+    _best_score: tuple[int, int] = (-1, -1)
+    _seen: set[str] = field(default_factory=set)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def find(self, targets: list[Target]) -> Plan | None:
+        """A plan whose run shows the claim, if there is one that is found in time."""
+        self.deadline = time.monotonic() + SECONDS
+        queue: list[tuple[tuple[float, ...], int, Plan, tuple[int, int]]] = []
+        for number, target in enumerate(targets):
+            for place in (ACCELERATOR, HOST):
+                heapq.heappush(
+                    queue,
+                    ((-1e9, -float(len(targets) - number), 0.0), next(self._numbers), Plan(target, place), (-1, -1)),
+                )
+        while queue and self.runs < MOST_RUNS and time.monotonic() < self.deadline:
+            priority, _, plan, before = heapq.heappop(queue)
+            script = plan.script()
+            if script in self._seen:
+                continue
+            self._seen.add(script)
+            trial = self.watch.run(script)
+            self.runs += 1
+            if self.shows(script, trial):
+                return plan
+            score = self._scored(trial)
+            # what has not brought the call further counts against what follows from it
+            spent = priority[-1] if score <= before else 0.0
+            for rank, other in self._others(plan, trial):
+                promise = (-float(score[0]), -float(score[1]), spent + rank)
+                heapq.heappush(queue, (promise, next(self._numbers), other, score))
+        return None
+
+    def shows(self, script: str, trial: Trial) -> bool:
+        """Whether a run shows the claim, and not something else in its place."""
+        if not shown(self.claim, trial):
+            return False
+        if not is_causal(self.claim) or trial.error is None:
+            return True
+        return not remains(self.claim, trial, self.watch.run(script, mending=True))
+
+    def _scored(self, trial: Trial) -> tuple[int, int]:
+        """How far a run came: how many places of the claim it reached, and how many rows of its file."""
+        places = sum(trial.reached(rows) for rows in self.claim.harm if rows.file == self.claim.file)
+        own = trial.reached(self.claim.rows)
+        if own and trial.error is None:
+            self.reached += 1
+        score = (places + own, len(trial.covered))
+        if score > self._best_score:
+            self.best, self._best_score = trial, score
+        return score
+
+    def _others(self, plan: Plan, trial: Trial) -> Iterator[tuple[float, Plan]]:
+        """Plans that differ in one argument, each with a number that is smaller the more it promises."""
+        if isinstance(trial.error, TooLongError) and plan.chosen:
+            return
+        blamed = _blamed(trial)
+        for slot, value in plan.slots():
+            rank = _suspicion(slot, value, trial, blamed)
+            options: list[Value | None] = [*_grown(value, trial)]
+            if isinstance(value, Tensor) and trial.error is not None:
+                options.extend(suggestions(trial.said, value))
+            hinted = len(options)
+            further: list[Value] = candidates(slot.hint, slot.default)
+            if isinstance(trial.error, TypeError):
+                # what was of the wrong type is tried as something else before it is tried in another shape
+                further.sort(key=lambda option: type(option) is type(value))
+            options += further
+            if slot.may_be_left_out:
+                options.append(None)
+            for number, option in enumerate(options):
+                if option is not value:
+                    yield (
+                        rank + (number * 0.02 if number < hinted else 0.5 + 0.08 * number),
+                        plan.changed(slot.path, option),
+                    )
+
+
+def _blamed(trial: Trial) -> set[str]:
+    """The names in the exception, and in the lines that were running."""
+    if trial.error is None:
+        return set()
+    words = set(_WORD.findall(trial.said))
+    for step in [step for step in trial.steps if step.file != SCRIPT][-2:]:
+        words.update(_WORD.findall(linecache.getline(step.file, step.first)))
+    return words
+
+
+def _suspicion(slot: Slot, value: Value | None, trial: Trial, blamed: set[str]) -> float:
+    """How little an argument is suspected of what has stopped the call."""
+    rank = 0.5 * (len(slot.path) - 2)
+    name = slot.path[-1]
+    if name in blamed:
+        return rank
+    error: Any = trial.error
+    if error is None:
+        return rank + 1.0
+    if isinstance(error, RuntimeError) and isinstance(value, Tensor):
+        return rank + 0.4
+    begins = "made" if any(step.file == SCRIPT for step in trial.steps) and len(trial.steps) < 2 else ""
+    return rank + (2.0 if value is None else 1.2) + (0.3 if begins and slot.path[0] != begins else 0.0)
+
+
+def _grown(value: Value | None, trial: Trial) -> Iterator[Value]:
+    """The value with what the call has missed of it."""
+    error = trial.error
+    if isinstance(value, Namespace) and isinstance(error, AttributeError) and isinstance(error.obj, SimpleNamespace):
+        if {*vars(error.obj)} == value.names():
+            yield value.having(str(error.name))
+    elif isinstance(value, Table) and isinstance(error, KeyError):
+        key = error.args[0] if error.args else None
+        if isinstance(key, str) and key not in {hint.name for hint in value.keys}:
+            yield value.having(key)
