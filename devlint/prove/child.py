@@ -44,10 +44,10 @@ def main() -> None:
 
 def _work(request: dict[str, Any], tell: Tell) -> None:
     from devlint.prove.claim import Claim
-    from devlint.prove.confinement import confine
-    from devlint.prove.reasons import reason
-    from devlint.prove.signs import shown
-    from devlint.prove.trial import Watch
+    from devlint.prove.running.confinement import confine
+    from devlint.prove.running.reasons import reason
+    from devlint.prove.running.signs import shown
+    from devlint.prove.running.trial import Watch
 
     claim = Claim.read(request["claim"])
     watch = Watch(claim)
@@ -62,12 +62,12 @@ def _work(request: dict[str, Any], tell: Tell) -> None:
 
 
 def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
-    from devlint.prove.entries import entries
-    from devlint.prove.minimise import minimised
-    from devlint.prove.plan import Plan, Target
-    from devlint.prove.reasons import reason, stopped
-    from devlint.prove.search import Search
-    from devlint.prove.trial import Trial
+    from devlint.prove.running.reasons import reason, stopped
+    from devlint.prove.running.trial import Trial
+    from devlint.prove.searching.entries import entries
+    from devlint.prove.searching.minimise import minimised
+    from devlint.prove.searching.plan import Plan, Target
+    from devlint.prove.searching.search import Search
 
     with open(claim.file, "rb") as stream:
         tree = ast.parse(stream.read())
@@ -87,7 +87,7 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
         return
     module = sys.modules[request["module"]]
     tell({"why": "a call takes too long, or ends the process"})
-    from devlint.prove.plan import targets
+    from devlint.prove.searching.plan import targets
 
     known = [
         one for way in ways for one in targets(module, request["module"], claim.file, way, inner_of(tree, way, claim))
@@ -108,7 +108,7 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
 
 def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:
     """The parameters of the function inside of the entry's that holds the finding."""
-    from devlint.prove.entries import definition
+    from devlint.prove.searching.entries import definition
 
     outer = definition(tree, way)
     around = [

@@ -7,6 +7,7 @@ the simulated accelerator already; the code that is run is in none but its own c
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import select
@@ -27,6 +28,18 @@ from devlint.prove.modules import Module
 from devlint.prove.verdict import CONFIRMED, Verdict, prove
 from devlint.source.tree import Source
 
+_SHARED = (
+    "devlint.prove.child",
+    "devlint.prove.running.confinement",
+    "devlint.prove.running.reasons",
+    "devlint.prove.running.signs",
+    "devlint.prove.searching.minimise",
+    "devlint.simulator.backend",
+    "devlint.simulator.masquerade",
+    "torch._dynamo",
+)
+"""What is imported once, for all copies."""
+
 
 def told(file: str, asked: bool = False) -> tuple[Source, list[Finding]]:
     """The file, and its findings that can be proven, those too which only who asks is told if ``asked``."""
@@ -37,10 +50,9 @@ def told(file: str, asked: bool = False) -> tuple[Source, list[Finding]]:
 def verdicts(files: Sequence[str], asked: bool = False) -> Iterator[tuple[Finding, Verdict]]:
     """What comes of each finding of the files."""
     import torch
-    import torch._dynamo
 
-    from devlint.prove import child, minimise, plan, search, signs  # noqa: F401
-    from devlint.simulator import backend, masquerade  # noqa: F401  # what is imported once, is for all
+    for name in _SHARED:
+        importlib.import_module(name)
 
     torch.set_num_threads(1)
     process.ask = _ask  # type: ignore[assignment]

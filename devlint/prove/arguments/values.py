@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from devlint.prove.usage import Usage
+from devlint.prove.arguments.usage import Usage
 
 ACCELERATOR, HOST = "cuda", "cpu"
 

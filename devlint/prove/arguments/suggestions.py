@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from devlint.prove.values import Tensor
+from devlint.prove.arguments.values import Tensor
 
 _RANKS = re.compile(
     r"(\d)-?D\b|(\d)[- ]dim|values to unpack \(expected (\d)|dim\w* (?:of |to be |must be )(\d)|expected (\d), got"

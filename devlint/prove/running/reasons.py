@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from devlint.prove.claim import Claim
-from devlint.prove.trial import SCRIPT, TooLongError, Trial
+from devlint.prove.running.trial import SCRIPT, TooLongError, Trial
 
 _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ModuleNotFoundError",), "needs a module that is not installed"),

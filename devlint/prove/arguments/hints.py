@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.prove.usage import Usage, usages
-from devlint.prove.values import Hint, Instance, Items, Namespace, Plain, Table, Tensor, Value
+from devlint.prove.arguments.usage import Usage, usages
+from devlint.prove.arguments.values import Hint, Instance, Items, Namespace, Plain, Table, Tensor, Value
 
 FLOATS = tuple(Tensor(shape) for shape in ((2, 3), (2,), (2, 3, 8, 8), (2, 3, 4), (3, 3), (4, 8), (1,), ()))
 LONGS = (Tensor((2, 3), "long"), Tensor((2,), "long"), Tensor((2,), "ones"), Tensor((2, 3), "ones"))

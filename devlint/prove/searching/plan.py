@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import nn
 
-from devlint.prove.entries import Entry
-from devlint.prove.hints import candidates, hints
-from devlint.prove.values import ACCELERATOR, HOST, Hint, Value
+from devlint.prove.arguments.hints import candidates, hints
+from devlint.prove.arguments.values import ACCELERATOR, HOST, Hint, Value
+from devlint.prove.searching.entries import Entry
 
 Path = tuple[str, ...]
 """Where an argument is: of the constructor (``made``), of the call or of its result, then by names inward."""

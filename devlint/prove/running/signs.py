@@ -12,7 +12,7 @@ from torch import nn
 
 from devlint.auditor.explanation.messages import is_mismatch
 from devlint.prove.claim import Claim, Rows
-from devlint.prove.trial import MEETING, RECEIVER, VALUE, Step, Trial, devices_of
+from devlint.prove.running.trial import MEETING, RECEIVER, VALUE, Step, Trial, devices_of
 
 _NUMPY = r"can't convert \w+(:\d+)? device type tensor to numpy"
 _LENGTHS = r"'lengths' argument should be a 1D CPU int64 tensor"

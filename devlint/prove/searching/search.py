@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from devlint.prove.arguments.hints import candidates
+from devlint.prove.arguments.suggestions import suggestions
+from devlint.prove.arguments.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
 from devlint.prove.claim import Claim
-from devlint.prove.hints import candidates
-from devlint.prove.plan import Plan, Slot, Target
-from devlint.prove.signs import is_causal, remains, shown
-from devlint.prove.suggestions import suggestions
-from devlint.prove.trial import SCRIPT, TooLongError, Trial, Watch
-from devlint.prove.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
+from devlint.prove.running.signs import is_causal, remains, shown
+from devlint.prove.running.trial import SCRIPT, TooLongError, Trial, Watch
+from devlint.prove.searching.plan import Plan, Slot, Target
 
 MOST_RUNS = 400
 """So many calls are made at most."""

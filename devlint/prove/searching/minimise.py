@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from devlint.prove.plan import Plan
-from devlint.prove.search import Search
-from devlint.prove.values import Instance, Plain, Tensor, Value
+from devlint.prove.arguments.values import Instance, Plain, Tensor, Value
+from devlint.prove.searching.plan import Plan
+from devlint.prove.searching.search import Search
 
 SECONDS = 8.0
 MOST_RUNS = 80
