@@ -47,14 +47,14 @@ def _work(request: dict[str, Any], tell: Tell) -> None:
     from devlint.prove.running.confinement import confine
     from devlint.prove.running.reasons import reason
     from devlint.prove.running.signs import shown
-    from devlint.prove.running.trial import Watch
+    from devlint.prove.running.trial import IMPORTING, PATIENCE, Watch
 
     claim = Claim.read(request["claim"])
     watch = Watch(claim)
     watch.prepare()
     confine(request["folder"])
     if request["script"]:
-        trial = watch.run(request["script"])
+        trial = watch.run(request["script"], patience=IMPORTING + PATIENCE)
         _, why = reason(claim, trial, 1, 0)
         tell({"shown": shown(claim, trial), "why": why})
     else:
@@ -63,7 +63,7 @@ def _work(request: dict[str, Any], tell: Tell) -> None:
 
 def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     from devlint.prove.running.reasons import reason, stopped
-    from devlint.prove.running.trial import Trial
+    from devlint.prove.running.trial import IMPORTING, Trial
     from devlint.prove.searching.entries import entries
     from devlint.prove.searching.minimise import minimised
     from devlint.prove.searching.plan import Plan, Target
@@ -81,7 +81,7 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
             tell({"script": plan.script()})
             return
     tell({"why": "importing the file takes too long, or ends the process"})
-    imported = watch.run(f"import {request['module']}" if _is_dotted(request["module"]) else _import(request["module"]))
+    imported = watch.run(_import(request["module"]), patience=IMPORTING)
     if imported.error is not None:
         tell({"verdict": "not shown", "why": f"the file cannot be imported: {stopped(claim, imported)}"})
         return
@@ -123,10 +123,6 @@ def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:
         return ()
     positional = [*given.posonlyargs, *given.args]
     return tuple(one.arg for one in positional[: len(positional) - len(given.defaults)])
-
-
-def _is_dotted(name: str) -> bool:
-    return all(part.isidentifier() for part in name.split("."))
 
 
 def _import(name: str) -> str:

@@ -97,6 +97,7 @@ def _serve(request: dict[str, Any], folder: str, write: int) -> None:
             os.dup2(null, stream)
         os.chdir(folder)
         os.environ.update(dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"), folder))
+        tempfile.tempdir = folder
         sys.dont_write_bytecode = True
         sys.path[:] = request["path"]
         sys.argv[:] = [request["claim"]["file"]]
@@ -131,16 +132,23 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.prove.corpus", description=__doc__)
     parser.add_argument("files", nargs="+")
     parser.add_argument("--asked", action="store_true", help="also what only who selects the rule is told")
+    parser.add_argument("--json", action="store_true", help="an object per finding and line, and nothing else")
     parser.add_argument("--scripts", action="store_true", help="with the scripts")
     options = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
     for finding, verdict in verdicts(options.files, options.asked):
         counts[finding.code, verdict.kind] += 1
+        if options.json:
+            told_as = {"kind": verdict.kind, "text": verdict.text, "script": verdict.script}
+            print(json.dumps({"file": finding.filename, "row": finding.span.row, "code": finding.code, **told_as}))
+            continue
         place = f"{Path(finding.filename).parent.name[:6]}/{Path(finding.filename).name}:{finding.span.row}"
         print(f"{place} {finding.code} {verdict.kind}: {verdict.text}", flush=True)
         if options.scripts:
             print(f"    # {finding.message}")
             print("".join(f"    {line}\n" for line in verdict.script.splitlines()[1:]), flush=True)
+    if options.json:
+        return 0
     total = sum(counts.values())
     confirmed = sum(number for (_, kind), number in counts.items() if kind == CONFIRMED)
     for (code, kind), number in sorted(counts.items()):

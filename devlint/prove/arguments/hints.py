@@ -17,7 +17,7 @@ from torch import nn
 from devlint.prove.arguments.usage import Usage, usages
 from devlint.prove.arguments.values import Hint, Instance, Items, Namespace, Plain, Table, Tensor, Value
 
-FLOATS = tuple(Tensor(shape) for shape in ((2, 3), (2,), (2, 3, 8, 8), (2, 3, 4), (3, 3), (4, 8), (1,), ()))
+FLOATS = tuple(Tensor(shape) for shape in ((2, 3), (2,), (2, 3, 8, 8), (2, 3, 4), (3, 3), (4, 8), (1,), (), (0, 3)))
 LONGS = (Tensor((2, 3), "long"), Tensor((2,), "long"), Tensor((2,), "ones"), Tensor((2, 3), "ones"))
 BOOLS = (Tensor((2, 3), "bool"), Tensor((2,), "bool"))
 TENSORS = (*FLOATS, *LONGS, *BOOLS)

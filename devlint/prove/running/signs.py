@@ -64,14 +64,14 @@ def where(step: Step) -> str:
 
 
 def _dropped(claim: Claim, trial: Trial) -> str:
-    kind = "dtype" if "converted" in claim.message else "device"
+    is_converted = "converted" in claim.message
+    kind, on = ("dtype", "") if is_converted else ("device", "on ")
     for before, after in zip(trial.values.get(RECEIVER, ()), trial.values.get(VALUE, ()), strict=False):
         if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor) and before is not after:
             one, other = getattr(before, kind), getattr(after, kind)
             if one != other:
-                return (
-                    f"the call makes a tensor on {other}, which is dropped; the one that it is called on stays on {one}"
-                )
+                made = f"another tensor, which is {on}{other} and is dropped"
+                return f"the call at line {claim.span[0]} returns {made}; its receiver stays {on}{one}"
     return ""
 
 

@@ -11,9 +11,10 @@ import os
 import random
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -25,8 +26,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from devlint.prove.claim import Claim, Rows, node_at
 
 SCRIPT = "repro.py"
-PATIENCE = 8.0
-"""Seconds that a run may take."""
+PATIENCE, IMPORTING = 8.0, 60.0
+"""Seconds that a call may take, and an import, or making the object whose method is called."""
+_SLOW = 0.5
+"""An object that takes so many seconds to make is kept for the calls that follow."""
 MEETING = frozenset({"DVL103", "DVL104"})
 """Rules whose findings may show in an operation that takes tensors of several devices, and raises nothing."""
 _SEEN = "__devlint_seen__"
@@ -59,6 +62,11 @@ class Trial:
     steps: tuple[Step, ...] = ()
     names: dict[str, Any] = field(default_factory=dict)
 
+    def copy(self) -> Trial:
+        """What was seen so far, to be gone on from."""
+        values = {key: [*seen] for key, seen in self.values.items()}
+        return replace(self, covered={*self.covered}, values=values, meetings=[*self.meetings], names={**self.names})
+
     def reached(self, rows: Rows) -> bool:
         """Whether a place in the claim's file was reached."""
         return any(rows.first <= row <= rows.last for row in self.covered)
@@ -83,41 +91,53 @@ class Watch:
         self.claim = claim
         self._trial = Trial()
         self._mending = False
+        self._made: tuple[str, bool, Trial] = ("", False, Trial())
         setattr(builtins, _SEEN, self._see)
         if claim.code in _WATCHED:
             self._instrument()
 
     def prepare(self) -> None:
         """Let torch import what it imports at the first use, which would count as the first run's time."""
-        with self._meetings(Trial()):
+        with self._meetings():
             weight = torch.rand(2, 2, device="cuda", requires_grad=True)
             (nn.Linear(2, 2).to("cuda")(weight) * weight).sum().backward()
 
-    def run(self, script: str, mending: bool = False) -> Trial:
+    def run(self, script: str, mending: bool = False, patience: float = PATIENCE) -> Trial:
         """Run a script; ``mending``: what the finding speaks of is on the accelerator from the beginning."""
-        self._trial, self._mending = Trial(), mending
-        trial = self._trial
+        before, _, last = script.rstrip("\n").rpartition("\n")
+        self._mending = mending
+        trial = self._trial = Trial(names={"__name__": "__main__"})
         torch.manual_seed(0)
         random.seed(0)
         torch.set_grad_enabled(True)
-        namespace: dict[str, Any] = {"__name__": "__main__"}
         try:
-            with warnings.catch_warnings(), self._meetings(trial), _limited(PATIENCE):
+            with warnings.catch_warnings(), self._meetings():
                 warnings.simplefilter("ignore")
-                sys.settrace(self._trace)
-                try:
-                    exec(compile(script, SCRIPT, "exec"), namespace)
-                finally:
-                    sys.settrace(None)
+                if self._made[:2] == (before, mending):
+                    trial = self._trial = self._made[2].copy()
+                elif before:
+                    began = time.monotonic()
+                    self._execute(before, 0, IMPORTING)
+                    if time.monotonic() - began > _SLOW:
+                        self._made = before, mending, trial.copy()
+                self._execute(last, before.count("\n") + 1 if before else 0, patience)
         except (Exception, SystemExit, TooLongError) as error:
             trial.error = error
             trial.steps = tuple(_steps(error))
             trial.covered.update(step.first for step in trial.steps if step.file == self.claim.file)
-        trial.names = namespace
-        if trial.error is not None and trial.error.__traceback__ is not None:
             # the frames hold all values of the run
-            _forget(trial.error)
+            _forget(error)
         return trial
+
+    def _execute(self, text: str, above: int, patience: float) -> None:
+        """Run a part of a script, which has so many lines above it."""
+        code = compile("\n" * above + text, SCRIPT, "exec")
+        with _limited(patience):
+            sys.settrace(self._trace)
+            try:
+                exec(code, self._trial.names)
+            finally:
+                sys.settrace(None)
 
     def _see(self, key: str, value: Any) -> Any:
         if self._mending and key == VALUE:
@@ -137,12 +157,16 @@ class Watch:
         return line if frame.f_code.co_name != "<module>" else None
 
     @contextlib.contextmanager
-    def _meetings(self, trial: Trial) -> Iterator[None]:
+    def _meetings(self) -> Iterator[None]:
         if self.claim.code not in MEETING:
             yield
             return
-        with _Meetings(trial, self.claim.file):
+        with _Meetings(self, self.claim.file):
             yield
+
+    def met(self, step: Step, text: str) -> None:
+        """Note that tensors of several devices have met."""
+        self._trial.meetings.append((step, text))
 
     def _instrument(self) -> None:
         claim = self.claim
@@ -186,9 +210,9 @@ class _Seen(ast.NodeTransformer):
 
 
 class _Meetings(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own
-    def __init__(self, trial: Trial, file: str) -> None:
+    def __init__(self, watch: Watch, file: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own
-        self._trial = trial
+        self._watch = watch
         self._file = file
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -203,7 +227,7 @@ class _Meetings(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's 
                 there = ", ".join(sorted(made - devices)) or ", ".join(sorted(devices))
                 copied = f"`{name}` copies from {', '.join(sorted(devices))} to {there}"
                 text = copied if made - devices else f"`{name}` takes tensors on {there}"
-                self._trial.meetings.append((step, text))
+                self._watch.met(step, text)
         return result
 
     def _here(self) -> Step | None:

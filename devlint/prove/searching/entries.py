@@ -11,6 +11,8 @@ from devlint.prove.claim import Claim
 MOST = 6
 """So many ways to enter the code are tried."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_OF_OBJECTS = frozenset({"DVL105", "DVL106"})
+"""Rules whose mistake can be seen in an object that has just been made."""
 _MADE_BY = ("__init__", "__new__", "__post_init__", "setup")
 
 
@@ -43,10 +45,10 @@ def entries(tree: ast.Module, claim: Claim) -> list[Entry]:
                 if other.owner == entry.owner and other.name not in _MADE_BY:
                     found[other] = None
         entry = Entry(entry.owner)
-        if claim.code != "DVL105" and "forward" in _methods(own):
+        if "forward" in _methods(own):
             found.setdefault(Entry(entry.owner, "forward"))
-    if claim.code == "DVL105" and entry.owner:
-        return [Entry(entry.owner)]
+        if claim.code in _OF_OBJECTS:
+            found = {entry: None, **found}
     found[entry] = None
     for known in list(found):
         found.update(dict.fromkeys(_callers(tree, known)))

@@ -17,6 +17,8 @@ from devlint.prove.searching.entries import Entry
 Path = tuple[str, ...]
 """Where an argument is: of the constructor (``made``), of the call or of its result, then by names inward."""
 MADE, CALLED, RESULT = "made", "called", "result"
+APART = "apart"
+"""A place: the object stays on the host, and its arguments are on the accelerator."""
 DEEPEST = 4
 
 
@@ -80,6 +82,7 @@ class Plan:
 
     target: Target
     place: str = ACCELERATOR
+    """Where all is that is given: ``cuda``, ``cpu``, or ``APART``."""
     chosen: Mapping[Path, Value | None] = field(default_factory=dict)
 
     def slots(self) -> Iterator[tuple[Slot, Value | None]]:
@@ -125,7 +128,9 @@ class Plan:
             inner = {path[-1]: text for path, text in texts.items() if path[:-1] == slot.path}
             for hint in value.children():
                 inner.setdefault(hint.name, "None")
-            texts[slot.path] = value.text(self.place, inner)
+            apart = slot.path[0] == MADE and self.place == APART
+            place = HOST if apart or self.place == HOST else ACCELERATOR
+            texts[slot.path] = value.text(place, inner)
             imports.update(dict.fromkeys(value.imports()))
         return texts, imports
 
@@ -155,7 +160,7 @@ class Plan:
         if target.kind in ("function", "static"):
             callee = f"{owner}.{name}" if owner else name
         else:
-            moved = f'.to("{self.place}")' if target.is_module and self.place != HOST else ""
+            moved = f'.to("{self.place}")' if target.is_module and self.place == ACCELERATOR else ""
             variable = "model" if target.is_module else "made"
             yield f"{variable} = {owner}({self._arguments(MADE, texts)}){moved}"
             callee = variable if name == "forward" and target.is_module else f"{variable}.{name}"

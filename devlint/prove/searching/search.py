@@ -17,13 +17,17 @@ from devlint.prove.arguments.suggestions import suggestions
 from devlint.prove.arguments.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
 from devlint.prove.claim import Claim
 from devlint.prove.running.signs import is_causal, remains, shown
-from devlint.prove.running.trial import SCRIPT, TooLongError, Trial, Watch
-from devlint.prove.searching.plan import Plan, Slot, Target
+from devlint.prove.running.trial import IMPORTING, PATIENCE, SCRIPT, TooLongError, Trial, Watch
+from devlint.prove.searching.plan import APART, Plan, Slot, Target
 
 MOST_RUNS = 400
 """So many calls are made at most."""
 SECONDS = 20.0
 """So long is looked for a call."""
+_APART = frozenset({"DVL102"})
+"""Rules whose findings are about a move itself, so that what is moved need not be where the rest is."""
+_CALLING = frozenset({"function", "static", "method"})
+"""Kinds of targets that end with a call; the others make an object, or import a file."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -36,7 +40,7 @@ class Search:
     deadline: float = 0.0
     runs: int = 0
     reached: int = 0
-    """Runs that reached the finding's place and ended without an exception there."""
+    """Runs on the accelerator that reached the finding's place, and went well."""
     best: Trial | None = None
     _best_score: tuple[int, int] = (-1, -1)
     _seen: set[str] = field(default_factory=set)
@@ -47,7 +51,7 @@ class Search:
         self.deadline = time.monotonic() + SECONDS
         queue: list[tuple[tuple[float, ...], int, Plan, tuple[int, int]]] = []
         for number, target in enumerate(targets):
-            for place in (ACCELERATOR, HOST):
+            for place in (ACCELERATOR, HOST, *(APART,) * (self.claim.code in _APART)):
                 heapq.heappush(
                     queue,
                     ((-1e9, -float(len(targets) - number), 0.0), next(self._numbers), Plan(target, place), (-1, -1)),
@@ -58,11 +62,17 @@ class Search:
             if script in self._seen:
                 continue
             self._seen.add(script)
-            trial = self.watch.run(script)
+            began = time.monotonic()
+            calls = plan.target.kind in _CALLING
+            trial = self.watch.run(script, patience=PATIENCE if calls else IMPORTING)
+            if not self.runs:
+                self.deadline += time.monotonic() - began  # what takes long to make is made once
             self.runs += 1
             if self.shows(script, trial):
                 return plan
             score = self._scored(trial)
+            if trial.error is None and trial.reached(self.claim.rows) and ACCELERATOR in script:
+                self.reached += 1
             # what has not brought the call further counts against what follows from it
             spent = priority[-1] if score <= before else 0.0
             for rank, other in self._others(plan, trial):
@@ -82,8 +92,6 @@ class Search:
         """How far a run came: how many places of the claim it reached, and how many rows of its file."""
         places = sum(trial.reached(rows) for rows in self.claim.harm if rows.file == self.claim.file)
         own = trial.reached(self.claim.rows)
-        if own and trial.error is None:
-            self.reached += 1
         score = (places + own, len(trial.covered))
         if score > self._best_score:
             self.best, self._best_score = trial, score
