@@ -24,6 +24,9 @@ def reason(claim: Claim, best: Trial | None, runs: int, reached: int) -> tuple[s
     if reached:
         times = "a call reached it" if reached == 1 else f"{reached} calls reached it"
         return "refuted", f"{times}, with all that they were given in one place, and nothing of it was to be seen"
+    if best is not None and best.error is None and best.reached(claim.rows):
+        harm = ", ".join(str(rows.first) for rows in claim.related if rows.file == claim.file) or "elsewhere"
+        return "not shown", f"line {row} is reached, but what it does does not come to line {harm} in {runs} calls"
     if best is None or best.error is None:
         return "not shown", f"line {row} is not reached by any of {runs} calls"
     told = stopped(claim, best)

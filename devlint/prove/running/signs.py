@@ -93,7 +93,8 @@ def _harm(claim: Claim, trial: Trial) -> str:
         return _raised_at(trial, claim.harm)
     for step, text in trial.meetings:
         if any(place.hold(step.file, step.first, step.last) for place in claim.harm):
-            return f"{text} at {where(step)}, in each call"
+            ended = f" (the call ends later with {trial.said})" if trial.error is not None else ""
+            return f"{text} at {where(step)}, in each call{ended}"
     return ""
 
 

@@ -26,10 +26,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from devlint.prove.claim import Claim, Rows, node_at
 
 SCRIPT = "repro.py"
-PATIENCE, IMPORTING = 8.0, 60.0
-"""Seconds that a call may take, and an import, or making the object whose method is called."""
+PATIENCE, MAKING, IMPORTING = 8.0, 30.0, 60.0
+"""Seconds that a call may take, making the object whose method is called, and an import."""
 _SLOW = 0.5
 """An object that takes so many seconds to make is kept for the calls that follow."""
+_MOST_KEPT = 4
 MEETING = frozenset({"DVL103", "DVL104"})
 """Rules whose findings may show in an operation that takes tensors of several devices, and raises nothing."""
 _SEEN = "__devlint_seen__"
@@ -91,7 +92,9 @@ class Watch:
         self.claim = claim
         self._trial = Trial()
         self._mending = False
-        self._made: tuple[str, bool, Trial] = ("", False, Trial())
+        self._made: dict[tuple[str, bool], Trial] = {}
+        self.seconds_making = 0.0
+        """How long it took to make the objects that are kept."""
         setattr(builtins, _SEEN, self._see)
         if claim.code in _WATCHED:
             self._instrument()
@@ -113,13 +116,15 @@ class Watch:
         try:
             with warnings.catch_warnings(), self._meetings():
                 warnings.simplefilter("ignore")
-                if self._made[:2] == (before, mending):
-                    trial = self._trial = self._made[2].copy()
+                if (before, mending) in self._made:
+                    trial = self._trial = self._made[before, mending].copy()
                 elif before:
                     began = time.monotonic()
-                    self._execute(before, 0, IMPORTING)
-                    if time.monotonic() - began > _SLOW:
-                        self._made = before, mending, trial.copy()
+                    self._execute(before, 0, max(patience, MAKING))
+                    seconds = time.monotonic() - began
+                    if seconds > _SLOW:
+                        self._keep((before, mending), trial.copy())
+                        self.seconds_making += seconds
                 self._execute(last, before.count("\n") + 1 if before else 0, patience)
         except (Exception, SystemExit, TooLongError) as error:
             trial.error = error
@@ -128,6 +133,11 @@ class Watch:
             # the frames hold all values of the run
             _forget(error)
         return trial
+
+    def _keep(self, key: tuple[str, bool], made: Trial) -> None:
+        if len(self._made) >= _MOST_KEPT:
+            del self._made[next(iter(self._made))]
+        self._made[key] = made
 
     def _execute(self, text: str, above: int, patience: float) -> None:
         """Run a part of a script, which has so many lines above it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from devlint.prove.claim import Claim
 
-MOST = 6
+MOST = 8
 """So many ways to enter the code are tried."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _OF_OBJECTS = frozenset({"DVL105", "DVL106"})
@@ -50,8 +50,11 @@ def entries(tree: ast.Module, claim: Claim) -> list[Entry]:
         if claim.code in _OF_OBJECTS:
             found = {entry: None, **found}
     found[entry] = None
-    for known in list(found):
-        found.update(dict.fromkeys(_callers(tree, known)))
+    waiting = list(found)
+    while waiting and len(found) < MOST:
+        callers = [caller for caller in dict.fromkeys(_callers(tree, waiting.pop(0))) if caller not in found]
+        found.update(dict.fromkeys(callers))
+        waiting += callers
     return list(found)[:MOST]
 
 

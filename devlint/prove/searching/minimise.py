@@ -17,7 +17,8 @@ def minimised(plan: Plan, search: Search) -> Plan:
     """The smallest plan found in the time that there is, which may be the same."""
     deadline, runs = time.monotonic() + SECONDS, 0
     tried = {plan.script()}
-    again = True
+    clearness = search.shows(plan.script(), search.watch.run(plan.script()))
+    again = clearness > 0
     while again:
         again = False
         for smaller in _smaller(plan):
@@ -28,7 +29,7 @@ def minimised(plan: Plan, search: Search) -> Plan:
             if runs >= MOST_RUNS or time.monotonic() > deadline:
                 return plan
             runs += 1
-            if search.shows(script, search.watch.run(script)):
+            if search.shows(script, search.watch.run(script)) >= clearness:
                 plan, again = smaller, True
                 break
     return plan

@@ -7,27 +7,34 @@ import itertools
 import linecache
 import re
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from devlint.auditor.explanation.messages import is_mismatch
 from devlint.prove.arguments.hints import candidates
 from devlint.prove.arguments.suggestions import suggestions
 from devlint.prove.arguments.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
 from devlint.prove.claim import Claim
 from devlint.prove.running.signs import is_causal, remains, shown
-from devlint.prove.running.trial import IMPORTING, PATIENCE, SCRIPT, TooLongError, Trial, Watch
+from devlint.prove.running.trial import IMPORTING, MAKING, PATIENCE, SCRIPT, TooLongError, Trial, Watch
 from devlint.prove.searching.plan import APART, Plan, Slot, Target
 
 MOST_RUNS = 400
 """So many calls are made at most."""
 SECONDS = 20.0
-"""So long is looked for a call."""
+"""So long is looked for a call, without the time to make objects that take long."""
+SECONDS_MAKING = 60.0
+"""So much is that time at most."""
 _APART = frozenset({"DVL102"})
 """Rules whose findings are about a move itself, so that what is moved need not be where the rest is."""
 _CALLING = frozenset({"function", "static", "method"})
 """Kinds of targets that end with a call; the others make an object, or import a file."""
+_CLOSE, _STALE = 2, 60
+"""A score at which the place of the finding was reached: other ways in wait, until so many runs came no further."""
+DIMLY, CLEARLY = 1, 2
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -38,6 +45,7 @@ class Search:
     watch: Watch
     claim: Claim
     deadline: float = 0.0
+    latest: float = 0.0
     runs: int = 0
     reached: int = 0
     """Runs on the accelerator that reached the finding's place, and went well."""
@@ -49,44 +57,81 @@ class Search:
     def find(self, targets: list[Target]) -> Plan | None:
         """A plan whose run shows the claim, if there is one that is found in time."""
         self.deadline = time.monotonic() + SECONDS
+        self.latest = self.deadline + SECONDS_MAKING
         queue: list[tuple[tuple[float, ...], int, Plan, tuple[int, int]]] = []
-        for number, target in enumerate(targets):
-            for place in (ACCELERATOR, HOST, *(APART,) * (self.claim.code in _APART)):
-                heapq.heappush(
-                    queue,
-                    ((-1e9, -float(len(targets) - number), 0.0), next(self._numbers), Plan(target, place), (-1, -1)),
-                )
-        while queue and self.runs < MOST_RUNS and time.monotonic() < self.deadline:
-            priority, _, plan, before = heapq.heappop(queue)
+        waiting = deque(self._first(targets))
+        fallback: Plan | None = None
+        stale = 0
+        priority: tuple[float, ...]
+        while (queue or waiting) and self.runs < MOST_RUNS and time.monotonic() < self.deadline:
+            if waiting and (not queue or self._best_score[0] < _CLOSE or stale >= _STALE):
+                priority, plan, before = (0.0,), waiting.popleft(), (-1, -1)
+                stale = 0
+            else:
+                priority, _, plan, before = heapq.heappop(queue)
             script = plan.script()
             if script in self._seen:
                 continue
             self._seen.add(script)
-            began = time.monotonic()
-            calls = plan.target.kind in _CALLING
-            trial = self.watch.run(script, patience=PATIENCE if calls else IMPORTING)
-            if not self.runs:
-                self.deadline += time.monotonic() - began  # what takes long to make is made once
-            self.runs += 1
-            if self.shows(script, trial):
+            trial = self._run(plan, script)
+            clearness = self.shows(script, trial)
+            if clearness == CLEARLY:
                 return plan
+            if clearness and fallback is None:
+                fallback = plan
+            best = self._best_score
             score = self._scored(trial)
-            if trial.error is None and trial.reached(self.claim.rows) and ACCELERATOR in script:
+            stale = 0 if score > best else stale + 1
+            if trial.error is None and self._went_through(trial) and ACCELERATOR in script:
                 self.reached += 1
             # what has not brought the call further counts against what follows from it
             spent = priority[-1] if score <= before else 0.0
             for rank, other in self._others(plan, trial):
                 promise = (-float(score[0]), -float(score[1]), spent + rank)
                 heapq.heappush(queue, (promise, next(self._numbers), other, score))
-        return None
+        return fallback
 
-    def shows(self, script: str, trial: Trial) -> bool:
-        """Whether a run shows the claim, and not something else in its place."""
-        if not shown(self.claim, trial):
+    def _first(self, targets: list[Target]) -> Iterator[Plan]:
+        """The plans to begin with; modules on the host, with all that they are given, seldom show anything."""
+        late = [target for target in targets if target.is_module]
+        yield from (Plan(target) for target in targets[:1])
+        yield from (Plan(target, HOST) for target in targets[:1] if target not in late)
+        if self.claim.code in _APART:
+            yield from (Plan(target, APART) for target in targets[:2])
+        for target in targets[1:]:
+            yield Plan(target)
+            if target not in late:
+                yield Plan(target, HOST)
+        yield from (Plan(target, HOST) for target in late)
+
+    def _run(self, plan: Plan, script: str) -> Trial:
+        making = self.watch.seconds_making
+        patience = PATIENCE if plan.target.kind in _CALLING else MAKING if plan.target.owner else IMPORTING
+        trial = self.watch.run(script, patience=patience)
+        # what takes long to make is made once
+        self.deadline = min(self.deadline + self.watch.seconds_making - making, self.latest)
+        self.runs += 1
+        return trial
+
+    def _went_through(self, trial: Trial) -> bool:
+        """Whether a run came to where the claim would show."""
+        harm = [rows for rows in self.claim.related if rows.file == self.claim.file]
+        if not trial.reached(self.claim.rows):
             return False
-        if not is_causal(self.claim) or trial.error is None:
-            return True
-        return not remains(self.claim, trial, self.watch.run(script, mending=True))
+        return not is_causal(self.claim) or not harm or any(trial.reached(rows) for rows in harm)
+
+    def shows(self, script: str, trial: Trial) -> int:
+        """Whether a run shows the claim, and not something else in its place: not, ``DIMLY`` or ``CLEARLY``.
+
+        It does so dimly where the call dies afterwards of something else.
+        """
+        if not shown(self.claim, trial):
+            return 0
+        if trial.error is None or not is_causal(self.claim):
+            return CLEARLY
+        if not is_mismatch(trial.error):
+            return DIMLY
+        return 0 if remains(self.claim, trial, self.watch.run(script, mending=True)) else CLEARLY
 
     def _scored(self, trial: Trial) -> tuple[int, int]:
         """How far a run came: how many places of the claim it reached, and how many rows of its file."""
