@@ -33,22 +33,22 @@ def place_of(text: str) -> tuple[str, int]:
     return match["file"], int(match["row"])
 
 
-def chosen(file: str, row: int, code: str | None = None) -> tuple[Source, list[Finding]]:
-    """The file, and the findings at the row, which `check` reports, or else those which it has for who asks for them.
+def chosen(file: str, row: int, code: str | None = None) -> tuple[Source, list[Finding], list[Finding]]:
+    """The file, the findings at the row, and all in the file: those that `check` reports, or has for who asks.
 
     A ConfigError says that there are none, or that the file cannot be read.
     """
     if code is not None and not is_provable(code):
         raise ConfigError(f"{code}: what can be proven are findings of DVL101 to DVL108")
-    source, found = findings(file)
-    found = [finding for finding in found if code in (None, finding.code)]
+    source, every = findings(file)
+    found = [finding for finding in every if code in (None, finding.code)]
     there = [finding for finding in found if finding.span.row <= row <= finding.span.end_row]
     exact = [finding for finding in there if finding.span.row == row] or there
     told = [finding for finding in exact if not finding.asked] or exact
     if not told:
         what = code or "DVL1xx"
         raise ConfigError(f"no {what} finding at {file}:{row}{_nearest(found, row)}")
-    return source, told
+    return source, told, every
 
 
 def findings(file: str) -> tuple[Source, list[Finding]]:

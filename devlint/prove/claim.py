@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from devlint import finding as findings
 from devlint.finding import Finding
 
 FIRST, LAST = 101, 108
 """The rules whose findings can be proven."""
 _ON_ONE_PATH = "on one path, on the other"
 _IN_PARTS = "this branch"
+Span = tuple[int, int, int, int]
+"""The first and the last row and column, as findings count."""
 
 
 @dataclass(frozen=True)
@@ -36,29 +40,34 @@ class Claim:
     code: str
     message: str
     file: str
-    span: tuple[int, int, int, int]
+    span: Span
     related: tuple[Rows, ...] = ()
+    beside: tuple[Span, ...] = ()
+    """Where other findings of the same rule are, whose mistakes may do the same harm."""
 
     @staticmethod
-    def of(finding: Finding) -> Claim:
-        """The claim of a finding in a file that is no notebook."""
-        span, own = finding.span, os.path.realpath(finding.filename)
+    def of(finding: Finding, others: Iterable[Finding] = ()) -> Claim:
+        """The claim of a finding in a file that is no notebook, in which there are others."""
+        own = os.path.realpath(finding.filename)
+        beside = [one.span for one in others if one.code == finding.code and one.span != finding.span]
         return Claim(
             finding.code,
             finding.message,
             own,
-            (span.row, span.column, span.end_row, span.end_column),
+            _positions(finding.span),
             tuple(
                 Rows(os.path.realpath(place.filename or own), place.span.row, place.span.end_row)
                 for place in finding.related
             ),
+            tuple(map(_positions, beside)),
         )
 
     @staticmethod
     def read(text: dict[str, Any]) -> Claim:
         """The claim that `written` wrote."""
         related = tuple(Rows(**place) for place in text["related"])
-        return Claim(text["code"], text["message"], text["file"], tuple(text["span"]), related)
+        beside = tuple(tuple(span) for span in text["beside"])
+        return Claim(text["code"], text["message"], text["file"], tuple(text["span"]), related, beside)
 
     def written(self) -> dict[str, Any]:
         """The claim for JSON."""
@@ -85,20 +94,24 @@ def is_provable(code: str) -> bool:
     return re.fullmatch(r"DVL\d{3}", code) is not None and FIRST <= int(code[3:]) <= LAST
 
 
-def node_at(tree: ast.AST, lines: list[str], claim: Claim) -> ast.expr | None:
+def node_at(tree: ast.AST, lines: list[str], span: Span) -> ast.expr | None:
     """The expression that a finding underlines; of what is assigned to, the value."""
     inner: list[ast.stmt] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and node.lineno == claim.span[0] and _span(node, lines) == claim.span:
+        if isinstance(node, ast.expr) and node.lineno == span[0] and _span(node, lines) == span:
             if not isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
                 return node
-        elif isinstance(node, ast.stmt) and not hasattr(node, "body") and _covers(_span(node, lines), claim.span):
+        elif isinstance(node, ast.stmt) and not hasattr(node, "body") and _covers(_span(node, lines), span):
             inner.append(node)
     value = getattr(inner[-1], "value", None) if inner else None
     return value if isinstance(value, ast.expr) else None
 
 
-def _span(node: ast.expr | ast.stmt, lines: list[str]) -> tuple[int, int, int, int]:
+def _positions(span: findings.Span) -> Span:
+    return span.row, span.column, span.end_row, span.end_column
+
+
+def _span(node: ast.expr | ast.stmt, lines: list[str]) -> Span:
     def column(row: int, offset: int) -> int:
         return len(lines[row - 1].encode()[:offset].decode("utf-8", "replace")) + 1
 
@@ -106,5 +119,5 @@ def _span(node: ast.expr | ast.stmt, lines: list[str]) -> tuple[int, int, int, i
     return node.lineno, column(node.lineno, node.col_offset), end, column(end, node.end_col_offset or 0)
 
 
-def _covers(outer: tuple[int, int, int, int], inner: tuple[int, int, int, int]) -> bool:
+def _covers(outer: Span, inner: Span) -> bool:
     return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]

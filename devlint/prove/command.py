@@ -21,8 +21,8 @@ def run(place: str, code: str | None, output: str | None) -> int:
     open_streams()
     try:
         file, row = place_of(place)
-        source, found = chosen(file, row, code.upper() if code else None)
-        verdicts = [_told(finding, prove(finding, source)) for finding in found]
+        source, found, every = chosen(file, row, code.upper() if code else None)
+        verdicts = [_told(finding, prove(finding, source, every)) for finding in found]
         if output is not None:
             _write(output, verdicts)
     except (ConfigError, ProcessError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devlint.finding import Finding
@@ -23,9 +24,12 @@ class Verdict:
     script: str = ""
 
 
-def prove(finding: Finding, source: Source) -> Verdict:
-    """Look for a reproduction of a finding, and run it; a ProcessError says that nothing can be run here."""
-    claim, module = Claim.of(finding), module_of(finding.filename, source.tree)
+def prove(finding: Finding, source: Source, others: Iterable[Finding] = ()) -> Verdict:
+    """Look for a reproduction of a finding, among others in the file, and run it.
+
+    A ProcessError says that nothing can be run here.
+    """
+    claim, module = Claim.of(finding, others), module_of(finding.filename, source.tree)
     found = ask(claim, module)
     script = found.get("script", "")
     if not script:

@@ -63,7 +63,7 @@ def verdicts(files: Sequence[str], asked: bool = False) -> Iterator[tuple[Findin
         source, found = told(file, asked)
         for finding in found:
             try:
-                yield finding, prove(finding, source)
+                yield finding, prove(finding, source, found)
             except process.ProcessError as error:
                 yield finding, Verdict("not shown", f"failed: {error}")
 

@@ -80,13 +80,13 @@ def test_what_is_wrong_is_said_in_one_line(
 
 def test_a_file_that_hangs_when_it_is_imported_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(process.PATIENCE, "search", 25.0)
-    source, found = chosen(str(FOLDER / "hanging.py"), 11)
+    source, found, _ = chosen(str(FOLDER / "hanging.py"), 11)
     result = verdict.prove(found[0], source)
     assert result == Verdict("not shown", "importing the file takes too long, or ends the process")
 
 
 def test_what_does_not_happen_is_refuted() -> None:
-    _, found = chosen(str(FOLDER / "confirmed.py"), 8)
+    _, found, _ = chosen(str(FOLDER / "confirmed.py"), 8)
     fine = str(FOLDER / "fine.py")
     wrong = replace(found[0], filename=fine, span=Span(7, 12, 7, 52))
     result = verdict.prove(wrong, findings(fine)[0])
@@ -98,7 +98,7 @@ def test_a_script_that_shows_nothing_by_itself_confirms_nothing(monkeypatch: pyt
     """Only the last run counts, whatever the search has seen."""
     replies = iter([{"script": "predict()\n"}, {"shown": "", "why": "line 8 is not reached by any of 1 calls"}])
     monkeypatch.setattr(verdict, "ask", lambda *arguments: next(replies))
-    source, found = chosen(str(FOLDER / "confirmed.py"), 8)
+    source, found, _ = chosen(str(FOLDER / "confirmed.py"), 8)
     result = verdict.prove(found[0], source)
     assert result.kind == "not shown"
     assert result.text.startswith("the script shows nothing when it runs by itself")

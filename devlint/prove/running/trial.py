@@ -34,7 +34,10 @@ _MOST_KEPT = 4
 MEETING = frozenset({"DVL103", "DVL104"})
 """Rules whose findings may show in an operation that takes tensors of several devices, and raises nothing."""
 _SEEN = "__devlint_seen__"
-VALUE, RECEIVER = "value", "receiver"
+VALUE, RECEIVER, BESIDE = "value", "receiver", "beside"
+MENDED, NOT_ALONE = frozenset({VALUE, BESIDE}), frozenset({BESIDE})
+"""What is on the accelerator from the beginning, to see whether the harm is gone, or is that of this finding."""
+NOTHING: frozenset[str] = frozenset()
 _WATCHED = frozenset({"DVL102", "DVL103", "DVL104", "DVL106"})
 
 
@@ -91,8 +94,8 @@ class Watch:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self._trial = Trial()
-        self._mending = False
-        self._made: dict[tuple[str, bool], Trial] = {}
+        self._mending = NOTHING
+        self._made: dict[tuple[str, frozenset[str]], Trial] = {}
         self.seconds_making = 0.0
         """How long it took to make the objects that are kept."""
         setattr(builtins, _SEEN, self._see)
@@ -105,8 +108,8 @@ class Watch:
             weight = torch.rand(2, 2, device="cuda", requires_grad=True)
             (nn.Linear(2, 2).to("cuda")(weight) * weight).sum().backward()
 
-    def run(self, script: str, mending: bool = False, patience: float = PATIENCE) -> Trial:
-        """Run a script; ``mending``: what the finding speaks of is on the accelerator from the beginning."""
+    def run(self, script: str, mending: frozenset[str] = NOTHING, patience: float = PATIENCE) -> Trial:
+        """Run a script; what is watched under the keys in ``mending`` is on the accelerator from the beginning."""
         before, _, last = script.rstrip("\n").rpartition("\n")
         self._mending = mending
         trial = self._trial = Trial(names={"__name__": "__main__"})
@@ -134,7 +137,7 @@ class Watch:
             _forget(error)
         return trial
 
-    def _keep(self, key: tuple[str, bool], made: Trial) -> None:
+    def _keep(self, key: tuple[str, frozenset[str]], made: Trial) -> None:
         if len(self._made) >= _MOST_KEPT:
             del self._made[next(iter(self._made))]
         self._made[key] = made
@@ -150,7 +153,7 @@ class Watch:
                 sys.settrace(None)
 
     def _see(self, key: str, value: Any) -> Any:
-        if self._mending and key == VALUE:
+        if key in self._mending:
             return _moved(value)
         self._trial.values.setdefault(key, []).append(value)
         return value
@@ -195,18 +198,24 @@ def instrumented(claim: Claim, path: str) -> Any:
     with open(path, "rb") as stream:
         data = stream.read()
     tree = ast.parse(data, path)
-    node = node_at(tree, data.decode("utf-8", "replace").splitlines(), claim)
-    if node is not None and not isinstance(node, (ast.Starred, ast.Slice)):
-        receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-        _Seen(node, receiver).visit(tree)
+    lines = data.decode("utf-8", "replace").splitlines()
+    node = node_at(tree, lines, claim.span)
+    keys = {id(one): BESIDE for one in (node_at(tree, lines, span) for span in claim.beside) if _is_value(one)}
+    if node is not None and _is_value(node):
+        keys[id(node)] = VALUE
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            keys[id(node.func.value)] = RECEIVER
+    _Seen(keys).visit(tree)
     return compile(tree, path, "exec")
 
 
+def _is_value(node: ast.expr | None) -> bool:
+    return node is not None and not isinstance(node, (ast.Starred, ast.Slice))
+
+
 class _Seen(ast.NodeTransformer):
-    def __init__(self, node: ast.expr, receiver: ast.expr | None) -> None:
-        self._keys = {id(node): VALUE}
-        if receiver is not None:
-            self._keys[id(receiver)] = RECEIVER
+    def __init__(self, keys: dict[int, str]) -> None:
+        self._keys = keys
 
     def visit(self, node: ast.AST) -> ast.AST:
         """Wrap what is watched."""

@@ -19,7 +19,17 @@ from devlint.prove.arguments.suggestions import suggestions
 from devlint.prove.arguments.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
 from devlint.prove.claim import Claim
 from devlint.prove.running.signs import is_causal, remains, shown
-from devlint.prove.running.trial import IMPORTING, MAKING, PATIENCE, SCRIPT, TooLongError, Trial, Watch
+from devlint.prove.running.trial import (
+    IMPORTING,
+    MAKING,
+    MENDED,
+    NOT_ALONE,
+    PATIENCE,
+    SCRIPT,
+    TooLongError,
+    Trial,
+    Watch,
+)
 from devlint.prove.searching.plan import APART, Plan, Slot, Target
 
 MOST_RUNS = 400
@@ -131,7 +141,9 @@ class Search:
             return CLEARLY
         if not is_mismatch(trial.error):
             return DIMLY
-        return 0 if remains(self.claim, trial, self.watch.run(script, mending=True)) else CLEARLY
+        if remains(self.claim, trial, self.watch.run(script, MENDED)):
+            return 0
+        return CLEARLY if not self.claim.beside or shown(self.claim, self.watch.run(script, NOT_ALONE)) else 0
 
     def _scored(self, trial: Trial) -> tuple[int, int]:
         """How far a run came: how many places of the claim it reached, and how many rows of its file."""
