@@ -66,7 +66,8 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     from devlint.prove.running.trial import IMPORTING, Trial
     from devlint.prove.searching.entries import entries
     from devlint.prove.searching.minimise import minimised
-    from devlint.prove.searching.plan import Plan, Target
+    from devlint.prove.searching.plan import Target
+    from devlint.prove.searching.printed import printed
     from devlint.prove.searching.search import Search
 
     with open(claim.file, "rb") as stream:
@@ -102,8 +103,11 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
         return
     tell({"script": plan.script()})
     with contextlib.suppress(Exception):
-        smallest: Plan = minimised(plan, search)
-        tell({"script": smallest.script()})
+        plan = minimised(plan, search)
+        tell({"script": plan.script()})
+    line = printed(tree, claim, plan)
+    if line and watch.run(f"{plan.script()}{line}").error is None:
+        tell({"script": f"{plan.script()}{line}"})
 
 
 def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ def prove(finding: Finding, source: Source, others: Iterable[Finding] = ()) -> V
         seen = {"shown": "", "why": str(error)}
     whole = _headed(script, module)
     if seen.get("shown"):
-        return Verdict(CONFIRMED, _here(seen["shown"], claim, finding), whole)
+        shown = _here(seen["shown"], claim, finding)
+        return Verdict(CONFIRMED, shown, f"{whole}# {shown}\n")
     return Verdict(NOT_SHOWN, f"the script shows nothing when it runs by itself: {seen.get('why', 'it ended')}", whole)
 
 

@@ -34,6 +34,7 @@ _SHARED = (
     "devlint.prove.running.reasons",
     "devlint.prove.running.signs",
     "devlint.prove.searching.minimise",
+    "devlint.prove.searching.printed",
     "devlint.simulator.backend",
     "devlint.simulator.masquerade",
     "torch._dynamo",

@@ -34,7 +34,7 @@ def test_a_finding_is_told_with_its_script_and_what_that_shows(tmp_path: Path) -
     assert lines[0].startswith("noisy.py:13:12: error[DVL101] `torch.randn(4, 8)` is on the CPU but")
     script = (tmp_path / "repro.py").read_text(encoding="utf-8")
     assert [line.strip() for line in lines[2:-2]] == script.splitlines()
-    assert script.endswith('from noisy import predict\n\npredict("cuda")\n')
+    assert 'from noisy import predict\n\npredict("cuda")\n# RuntimeError: Expected all tensors' in script
     assert lines[-1].startswith("confirmed: RuntimeError: Expected all tensors to be on the same device")
     assert lines[-1].endswith("raised at noisy.py:13")
     assert {path.name for path in tmp_path.iterdir()} == {"noisy.py", "repro.py"}
