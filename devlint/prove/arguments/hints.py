@@ -283,11 +283,19 @@ def instances(made: type) -> Iterator[Value]:
         hint for hint, one in known if one.default is one.empty and one.kind is not inspect.Parameter.VAR_POSITIONAL
     )
     numbers = {one.name: one.default for _, one in known if type(one.default) is int}
-    is_module = issubclass(made, nn.Module)
+    is_module, takes_more = issubclass(made, nn.Module), _takes_more(made)
     if any(number > _LARGE for number in numbers.values()):
         small = tuple((one, min(number, _SMALL)) for one, number in numbers.items() if number > _SMALL)
-        yield Instance(made.__module__, name, wanted, small, is_module)
-    yield Instance(made.__module__, name, wanted, (), is_module)
+        yield Instance(made.__module__, name, wanted, small, is_module, takes_more)
+    yield Instance(made.__module__, name, wanted, (), is_module, takes_more)
+
+
+def _takes_more(made: type) -> bool:
+    try:
+        known = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(one.kind is one.VAR_KEYWORD for one in known)
 
 
 _WORDS: tuple[tuple[str, tuple[Value, ...]], ...] = (

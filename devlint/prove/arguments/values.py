@@ -93,6 +93,12 @@ class Instance(Value):
     wanted: tuple[Hint, ...] = ()
     small: tuple[tuple[str, int], ...] = ()
     is_module: bool = False
+    takes_more: bool = False
+    """Whether it takes arguments by names that it does not declare."""
+
+    def having(self, name: str) -> Instance:
+        """The same with one argument more."""
+        return replace(self, wanted=(*self.wanted, Hint(name)))
 
     def text(self, place: str, inner: Mapping[str, str]) -> str:
         """A call of the class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from devlint.prove.arguments.values import Instance, Plain, Tensor, Value
 from devlint.prove.searching.plan import Plan
@@ -55,7 +56,6 @@ def _simpler(value: Value | None) -> Iterator[Value]:
     elif isinstance(value, Plain) and value.expression.isdecimal():
         yield from (Plain(str(less)) for less in (2, 4) if less < int(value.expression))
     elif isinstance(value, Instance) and value.small:
-        yield Instance(value.module, value.name, value.wanted, (), value.is_module)
+        yield replace(value, small=())
         for number in range(len(value.small)):
-            small = (*value.small[:number], *value.small[number + 1 :])
-            yield Instance(value.module, value.name, value.wanted, small, value.is_module)
+            yield replace(value, small=(*value.small[:number], *value.small[number + 1 :]))

@@ -9,14 +9,14 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from devlint.auditor.explanation.messages import is_mismatch
 from devlint.prove.arguments.hints import candidates
 from devlint.prove.arguments.suggestions import suggestions
-from devlint.prove.arguments.values import ACCELERATOR, HOST, Namespace, Table, Tensor, Value
+from devlint.prove.arguments.values import ACCELERATOR, HOST, Instance, Namespace, Table, Tensor, Value
 from devlint.prove.claim import Claim
 from devlint.prove.running.signs import is_causal, remains, shown
 from devlint.prove.running.trial import (
@@ -114,6 +114,9 @@ class Search:
                 yield Plan(target, HOST)
         yield from (Plan(target, HOST) for target in late)
 
+    def _places(self) -> tuple[str, ...]:
+        return (ACCELERATOR, HOST, APART) if self.claim.code in _APART else (ACCELERATOR, HOST)
+
     def _run(self, plan: Plan, script: str) -> Trial:
         making = self.watch.seconds_making
         patience = PATIENCE if plan.target.kind in _CALLING else MAKING if plan.target.owner else IMPORTING
@@ -158,6 +161,9 @@ class Search:
         """Plans that differ in one argument, each with a number that is smaller the more it promises."""
         if isinstance(trial.error, TooLongError) and plan.chosen:
             return
+        if trial.reached(self.claim.rows):
+            # the way in is found: perhaps it has to be gone with all in another place
+            yield from ((0.05, replace(plan, place=place)) for place in self._places() if place != plan.place)
         blamed = _blamed(trial)
         for slot, value in plan.slots():
             rank = _suspicion(slot, value, trial, blamed)
@@ -210,6 +216,10 @@ def _grown(value: Value | None, trial: Trial) -> Iterator[Value]:
     error = trial.error
     if isinstance(value, Namespace) and isinstance(error, AttributeError) and isinstance(error.obj, SimpleNamespace):
         if {*vars(error.obj)} == value.names():
+            yield value.having(str(error.name))
+    elif isinstance(value, Instance) and isinstance(error, AttributeError):
+        named = {hint.name for hint in value.wanted}
+        if value.takes_more and type(error.obj).__name__ == value.name and error.name not in named:
             yield value.having(str(error.name))
     elif isinstance(value, Table) and isinstance(error, KeyError):
         key = error.args[0] if error.args else None
