@@ -65,6 +65,7 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     from devlint.prove.running.reasons import reason, stopped
     from devlint.prove.running.trial import IMPORTING, Trial
     from devlint.prove.searching.entries import entries
+    from devlint.prove.searching.layout import laid_out
     from devlint.prove.searching.minimise import minimised
     from devlint.prove.searching.plan import Target
     from devlint.prove.searching.printed import printed
@@ -105,9 +106,10 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     with contextlib.suppress(Exception):
         plan = minimised(plan, search)
         tell({"script": plan.script()})
-    line = printed(tree, claim, plan)
-    if line and watch.run(f"{plan.script()}{line}").error is None:
-        tell({"script": f"{plan.script()}{line}"})
+    script, line = plan.script(), printed(tree, claim, plan)
+    if line and watch.run(f"{script}{line}").error is None:
+        script += line
+    tell({"script": laid_out(script)})
 
 
 def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ _SHARED = (
     "devlint.prove.running.confinement",
     "devlint.prove.running.reasons",
     "devlint.prove.running.signs",
+    "devlint.prove.searching.layout",
     "devlint.prove.searching.minimise",
     "devlint.prove.searching.printed",
     "devlint.simulator.backend",

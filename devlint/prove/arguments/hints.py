@@ -37,19 +37,19 @@ MODULES = (
 LOSSES = (Plain("nn.MSELoss()", _NN), Plain("nn.CrossEntropyLoss()", _NN))
 OPTIMIZERS = (Plain("torch.optim.SGD(nn.Linear(3, 3){moved}.parameters(), 0.1)", _NN),)
 LOADERS = (
-    Plain("[(torch.rand(2, 3), torch.zeros(2, dtype=torch.long))]"),
-    Plain("[(torch.rand(2, 3), torch.rand(2, 3))]"),
-    Plain("[torch.rand(2, 3)]"),
-    Plain("[(torch.rand(2, 8), torch.zeros(2, dtype=torch.long))]"),
-    Plain("[(torch.rand(2, 3, 8, 8), torch.zeros(2, dtype=torch.long))]"),
-    Plain("[(torch.rand(2, 3),)]"),
+    Plain("[(torch.rand(2, 3{on}), torch.zeros(2, dtype=torch.long{on}))]"),
+    Plain("[(torch.rand(2, 3{on}), torch.rand(2, 3{on}))]"),
+    Plain("[torch.rand(2, 3{on})]"),
+    Plain("[(torch.rand(2, 8{on}), torch.zeros(2, dtype=torch.long{on}))]"),
+    Plain("[(torch.rand(2, 3, 8, 8{on}), torch.zeros(2, dtype=torch.long{on}))]"),
+    Plain("[(torch.rand(2, 3{on}),)]"),
 )
 DATASETS = (
     Plain(
-        "TensorDataset(torch.rand(4, 3), torch.zeros(4, dtype=torch.long))",
+        "TensorDataset(torch.rand(4, 3{on}), torch.zeros(4, dtype=torch.long{on}))",
         ("from torch.utils.data import TensorDataset",),
     ),
-    Plain("[torch.rand(3), torch.rand(3)]"),
+    Plain("[torch.rand(3{on}), torch.rand(3{on})]"),
 )
 TEXTS = (Plain('"x"'), Plain('""'))
 NOTHING = Plain("None")
@@ -86,7 +86,7 @@ _BY_NAME: tuple[tuple[str, tuple[Value, ...]], ...] = (
     (r"optim(izer)?", OPTIMIZERS),
     (r"criterion|loss_?f(n|unc)?", LOSSES),
     (r"(\w+_)?(model|net|network|module|backbone|encoder|decoder|head|layer|block)", MODULES),
-    (r"generator", (NOTHING, Plain("torch.Generator()"))),
+    (r"generator", (Plain('torch.Generator("{here}")'), NOTHING)),
     (r"(\w+_)?(lengths|lens)", (Tensor((2,), "ones"), Plain("[3, 3]"))),
     (r"(\w+_)?(ids|labels?|targets?|tokens?|index|indices|idx|classes)", (*LONGS, *FLOATS[:2], *NUMBERS[:2])),
     (r"(\w+_)?masks?", (*BOOLS, *FLOATS, *LONGS[:2])),

@@ -39,7 +39,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Plain(Value):
-    """An expression; ``{place}`` and ``{moved}`` in it stand for the place of the others."""
+    """An expression with gaps.
+
+    ``{on}`` in a factory call and ``{moved}`` behind a module put it where all is that is given, which is ``{here}``;
+    ``{place}`` is the accelerator.
+    """
 
     expression: str
     needs: tuple[str, ...] = ()
@@ -48,7 +52,11 @@ class Plain(Value):
         """The expression itself."""
         moved = f'.to("{place}")' if place != HOST else ""
         on = f', device="{place}"' if place != HOST else ""
-        return self.expression.replace("{moved}", moved).replace("{on}", on).replace("{place}", ACCELERATOR)
+        words = {"{moved}": moved, "{on}": on, "{here}": place, "{place}": ACCELERATOR}
+        text = self.expression
+        for word, meaning in words.items():
+            text = text.replace(word, meaning)
+        return text
 
     def imports(self) -> tuple[str, ...]:
         """What it says that it needs."""

@@ -110,7 +110,7 @@ class Watch:
 
     def run(self, script: str, mending: frozenset[str] = NOTHING, patience: float = PATIENCE) -> Trial:
         """Run a script; what is watched under the keys in ``mending`` is on the accelerator from the beginning."""
-        before, _, last = script.rstrip("\n").rpartition("\n")
+        before, last = _parted(script)
         self._mending = mending
         trial = self._trial = Trial(names={"__name__": "__main__"})
         torch.manual_seed(0)
@@ -128,7 +128,7 @@ class Watch:
                     if seconds > _SLOW:
                         self._keep((before, mending), trial.copy())
                         self.seconds_making += seconds
-                self._execute(last, before.count("\n") + 1 if before else 0, patience)
+                self._execute(last, before.count("\n"), patience)
         except (Exception, SystemExit, TooLongError) as error:
             trial.error = error
             trial.steps = tuple(_steps(error))
@@ -274,6 +274,14 @@ def _moved(value: Any) -> Any:
     if isinstance(value, nn.Module):
         return value.to("cuda")
     return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("cuda"), value)
+
+
+def _parted(script: str) -> tuple[str, str]:
+    """All but the last statement of a script, and that."""
+    body = ast.parse(script).body
+    lines = script.splitlines(True)
+    row = body[-1].lineno - 1 if len(body) > 1 else 0
+    return "".join(lines[:row]), "".join(lines[row:])
 
 
 @functools.cache
