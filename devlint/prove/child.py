@@ -64,7 +64,7 @@ def _work(request: dict[str, Any], tell: Tell) -> None:
 def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     from devlint.prove.running.reasons import reason, stopped
     from devlint.prove.running.trial import IMPORTING, Trial
-    from devlint.prove.searching.entries import entries
+    from devlint.prove.searching.entries import conditions, entries
     from devlint.prove.searching.layout import laid_out
     from devlint.prove.searching.minimise import minimised
     from devlint.prove.searching.plan import Target
@@ -74,7 +74,7 @@ def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
     with open(claim.file, "rb") as stream:
         tree = ast.parse(stream.read())
     ways = entries(tree, claim)
-    search = Search(watch, claim)
+    search = Search(watch, claim, conditions(tree, claim))
     tops = [Target(request["module"], claim.file, way, kind="module") for way in ways if way.is_module][:1]
     mains = [Target(request["module"], claim.file, top.entry, kind="main") for top in tops]
     if ways[0].is_module:

@@ -40,7 +40,7 @@ def prove(finding: Finding, source: Source, others: Iterable[Finding] = ()) -> V
         seen = {"shown": "", "why": str(error)}
     whole = _headed(script, module)
     if seen.get("shown"):
-        shown = _here(seen["shown"], claim, finding)
+        shown = _here(seen["shown"], claim, module, finding)
         return Verdict(CONFIRMED, shown, f"{whole}# {shown}\n")
     return Verdict(NOT_SHOWN, f"the script shows nothing when it runs by itself: {seen.get('why', 'it ended')}", whole)
 
@@ -51,6 +51,8 @@ def _headed(script: str, module: Module) -> str:
     return f"# {set_first}devlint audit --simulate repro.py, or with a GPU: {set_first}python repro.py\n{script}"
 
 
-def _here(text: str, claim: Claim, finding: Finding) -> str:
-    """Names of files as the user gives them, and those below the current directory in short."""
-    return text.replace(claim.file, finding.filename).replace(os.path.join(os.path.realpath(os.getcwd()), ""), "")
+def _here(text: str, claim: Claim, module: Module, finding: Finding) -> str:
+    """Names of files as the user gives them, and those of installed packages from there."""
+    installed = os.path.isabs(finding.filename)
+    name = os.path.relpath(claim.file, os.path.realpath(module.root)) if installed else finding.filename
+    return text.replace(claim.file, name).replace(os.path.join(os.path.realpath(os.getcwd()), ""), "")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import inspect
+import itertools
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
@@ -101,6 +103,8 @@ _TENSOR = frozenset(dir(torch.Tensor))
 _MODULE = frozenset(dir(nn.Module)) - _TENSOR
 _OF_BOTH = frozenset(dir(nn.Module)) & _TENSOR
 _LARGE, _SMALL = 16, 8
+_LONG_NAME = 5
+_NOT_MEANT = frozenset({"torch", "builtins", "typing"})
 MOST = 40
 """So many candidates of a parameter are considered."""
 
@@ -114,10 +118,29 @@ def hints(function: Callable[..., Any], bound: bool = False) -> list[tuple[Hint,
     known = _annotations(function)
     used = usages(function)
     return [
-        (Hint(one.name, known.get(one.name, _stated(one)), used.get(one.name)), one)
+        (Hint(one.name, known.get(one.name) or _stated(one) or _namesake(one.name, function), used.get(one.name)), one)
         for one in found
         if one.kind is not one.VAR_KEYWORD
     ]
+
+
+def _namesake(name: str, function: Callable[..., Any]) -> type | None:
+    """The class that a parameter is named after: of those that the function's module knows, the one most like it.
+
+    A `config` is a `NetConfig`, in a module that has such a class.
+    """
+    meant = name.replace("_", "")
+    own = getattr(function, "__qualname__", "")
+    names = vars(sys.modules.get(getattr(function, "__module__", None) or "", types))
+    found = [one for one in names.values() if isinstance(one, type) and one.__name__.lower().endswith(meant)]
+    found = [one for one in found if len(meant) >= _LONG_NAME and one.__module__.partition(".")[0] not in _NOT_MEANT]
+    return max(found, key=lambda one: _shared(one.__name__, own), default=None)
+
+
+def _shared(one: str, other: str) -> int:
+    """With how many characters both begin."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _stated(parameter: inspect.Parameter) -> Any:
@@ -282,12 +305,13 @@ def instances(made: type) -> Iterator[Value]:
     wanted = tuple(
         hint for hint, one in known if one.default is one.empty and one.kind is not inspect.Parameter.VAR_POSITIONAL
     )
+    defaults = tuple((hint, one.default) for hint, one in known if one.default is not one.empty)
     numbers = {one.name: one.default for _, one in known if type(one.default) is int}
     is_module, takes_more = issubclass(made, nn.Module), _takes_more(made)
     if any(number > _LARGE for number in numbers.values()):
         small = tuple((one, min(number, _SMALL)) for one, number in numbers.items() if number > _SMALL)
-        yield Instance(made.__module__, name, wanted, small, is_module, takes_more)
-    yield Instance(made.__module__, name, wanted, (), is_module, takes_more)
+        yield Instance(made.__module__, name, wanted, small, is_module, takes_more, defaults)
+    yield Instance(made.__module__, name, wanted, (), is_module, takes_more, defaults)
 
 
 def _takes_more(made: type) -> bool:

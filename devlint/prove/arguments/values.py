@@ -20,6 +20,10 @@ class Hint:
     usage: Usage | None = None
 
 
+SETTING = "int | bool"
+"""What an attribute is probably that nothing is known of but that it is read."""
+
+
 @dataclass(frozen=True)
 class Value:
     """A candidate; ``place`` in its text is where tensors are, ``moved`` moves a module there."""
@@ -30,6 +34,10 @@ class Value:
 
     def children(self) -> tuple[Hint, ...]:
         """What has to be chosen for what is inside of it."""
+        return ()
+
+    def optional(self) -> tuple[tuple[Hint, Any], ...]:
+        """What may be chosen besides, with what holds otherwise."""
         return ()
 
     def imports(self) -> tuple[str, ...]:
@@ -103,21 +111,28 @@ class Instance(Value):
     is_module: bool = False
     takes_more: bool = False
     """Whether it takes arguments by names that it does not declare."""
+    defaults: tuple[tuple[Hint, Any], ...] = ()
+    """The parameters with a default."""
 
     def having(self, name: str) -> Instance:
         """The same with one argument more."""
-        return replace(self, wanted=(*self.wanted, Hint(name)))
+        return replace(self, wanted=(*self.wanted, Hint(name, SETTING)))
 
     def text(self, place: str, inner: Mapping[str, str]) -> str:
         """A call of the class."""
-        given = [f"{hint.name}={inner[hint.name]}" for hint in self.wanted if hint.name in inner]
-        given += [f"{name}={number}" for name, number in self.small]
+        known = (*self.wanted, *(hint for hint, _ in self.defaults))
+        given = [f"{hint.name}={inner[hint.name]}" for hint in known if hint.name in inner]
+        given += [f"{name}={number}" for name, number in self.small if name not in inner]
         moved = f'.to("{place}")' if self.is_module and place != HOST else ""
         return f"{self.name}({', '.join(given)}){moved}"
 
     def children(self) -> tuple[Hint, ...]:
         """The parameters without a default."""
         return self.wanted
+
+    def optional(self) -> tuple[tuple[Hint, Any], ...]:
+        """The parameters with one."""
+        return self.defaults
 
     def imports(self) -> tuple[str, ...]:
         """The class."""
@@ -148,7 +163,7 @@ class Namespace(Value):
 
     def having(self, name: str) -> Namespace:
         """The same with one attribute more."""
-        return Namespace((*self.attributes, Hint(name)))
+        return Namespace((*self.attributes, Hint(name, SETTING)))
 
 
 @dataclass(frozen=True, eq=False)

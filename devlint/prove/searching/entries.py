@@ -69,6 +69,19 @@ def definition(tree: ast.Module, entry: Entry) -> Function | None:
     return next((node for node in body if isinstance(node, Function) and node.name == entry.name), None)
 
 
+def conditions(tree: ast.Module, claim: Claim) -> frozenset[str]:
+    """The names in the conditions around the places of a claim."""
+    rows = [place.first for place in claim.harm if place.file == claim.file]
+    return frozenset(
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.If, ast.While, ast.IfExp))
+        if any(node.lineno <= row <= (node.end_lineno or row) for row in rows)
+        for part in ast.walk(node.test)
+        if (name := part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else "")
+    )
+
+
 def _scopes(tree: ast.Module, row: int) -> list[Function | ast.ClassDef]:
     """The functions and classes around a row, the outermost first."""
     around = [

@@ -96,6 +96,8 @@ class Plan:
         if value is not None and len(slot.path) < DEEPEST:
             for hint in value.children():
                 yield from self._below(Slot((*slot.path, hint.name), hint))
+            for hint, default in value.optional():
+                yield from self._below(Slot((*slot.path, hint.name), hint, default))
 
     def changed(self, path: Path, value: Value | None) -> Plan:
         """Another plan with this value there."""

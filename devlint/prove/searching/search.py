@@ -54,6 +54,8 @@ class Search:
 
     watch: Watch
     claim: Claim
+    conditions: frozenset[str] = frozenset()
+    """The names on which it hangs whether the places of the claim are reached."""
     deadline: float = 0.0
     latest: float = 0.0
     runs: int = 0
@@ -165,7 +167,11 @@ class Search:
             # the way in is found: perhaps it has to be gone with all in another place
             yield from ((0.05, replace(plan, place=place)) for place in self._places() if place != plan.place)
         blamed = _blamed(trial)
+        if not all(trial.reached(rows) for rows in self.claim.harm if rows.file == self.claim.file):
+            blamed |= self.conditions
         for slot, value in plan.slots():
+            if value is None and len(slot.path) > 2 and slot.path[-1] not in blamed:
+                continue
             rank = _suspicion(slot, value, trial, blamed)
             options: list[Value | None] = [*_grown(value, trial)]
             if isinstance(value, Tensor) and trial.error is not None:
