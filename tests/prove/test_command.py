@@ -85,10 +85,12 @@ def test_a_file_that_hangs_when_it_is_imported_is_given_up(monkeypatch: pytest.M
     assert result == Verdict("not shown", "importing the file takes too long, or ends the process")
 
 
-def test_what_does_not_happen_is_refuted() -> None:
+@pytest.mark.parametrize("span", [Span(7, 12, 7, 52), Span(11, 12, 11, 17)])
+def test_what_does_not_happen_is_refuted(span: Span) -> None:
+    """Nor does it where two arguments meet, which nobody but their caller could put on two devices."""
     _, found, _ = chosen(str(FOLDER / "confirmed.py"), 8)
     fine = str(FOLDER / "fine.py")
-    wrong = replace(found[0], filename=fine, span=Span(7, 12, 7, 52))
+    wrong = replace(found[0], filename=fine, span=span)
     result = verdict.prove(wrong, findings(fine)[0])
     assert result.kind == "refuted"
     assert "reached it, with all that they were given in one place" in result.text
