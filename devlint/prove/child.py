@@ -8,7 +8,14 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what imports torch waits until the standard streams are taken away
+    from devlint.prove.claim import Claim
+    from devlint.prove.running.trial import Watch
+    from devlint.prove.searching.entries import Entry
+    from devlint.prove.searching.plan import Plan
+    from devlint.prove.searching.search import Search
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -21,7 +28,7 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     sys.path[:] = request["path"]
-    sys.argv[:] = [(request["script"] and "repro.py") or request["claim"]["file"]]
+    sys.argv[:] = ["repro.py"] if request["script"] else [request["claim"]["file"]]
 
     def tell(reply: dict[str, Any]) -> None:
         replies.write(json.dumps(reply) + "\n")
@@ -36,8 +43,10 @@ def main() -> None:
     except (ImportError, RuntimeError) as error:
         tell({"failed": " ".join(str(error).split())})
     else:
-        _work(request, tell)
-    replies.flush()
+        try:
+            _work(request, tell)
+        except Exception as error:
+            tell({"failed": f"devlint failed: {type(error).__name__}: {' '.join(str(error).split())}"})
     # what the code has left behind, such as threads, does not matter any more
     os._exit(0)
 
@@ -61,58 +70,63 @@ def _work(request: dict[str, Any], tell: Tell) -> None:
         _look(request, claim, watch, tell)
 
 
-def _look(request: dict[str, Any], claim: Any, watch: Any, tell: Tell) -> None:
+def _look(request: dict[str, Any], claim: Claim, watch: Watch, tell: Tell) -> None:
+    """Look for a plan, and tell its script, then smaller ones; or why there is none.
+
+    What is told last holds, also where the process does not come to its end.
+    """
     from devlint.prove.running.reasons import reason, stopped
-    from devlint.prove.running.trial import IMPORTING, Trial
+    from devlint.prove.running.trial import IMPORTING
     from devlint.prove.searching.entries import conditions, entries
-    from devlint.prove.searching.layout import laid_out
-    from devlint.prove.searching.minimise import minimised
-    from devlint.prove.searching.plan import Target
-    from devlint.prove.searching.printed import printed
+    from devlint.prove.searching.plan import Target, targets
     from devlint.prove.searching.search import Search
 
     with open(claim.file, "rb") as stream:
         tree = ast.parse(stream.read())
-    ways = entries(tree, claim)
+    name, ways = request["module"], entries(tree, claim)
     search = Search(watch, claim, conditions(tree, claim))
-    tops = [Target(request["module"], claim.file, way, kind="module") for way in ways if way.is_module][:1]
-    mains = [Target(request["module"], claim.file, top.entry, kind="main") for top in tops]
-    if ways[0].is_module:
-        plan = search.find([*tops, *mains])
+    top = next((way for way in ways if way.is_module), None)
+    mains = [Target(name, claim.file, top, kind="main")] if top is not None else []
+    if top is not None and ways[0].is_module:
+        plan = search.find([Target(name, claim.file, top, kind="module"), *mains])
+        mains = []
         if plan is not None:
             tell({"script": plan.script()})
             return
     tell({"why": "importing the file takes too long, or ends the process"})
-    imported = watch.run(_import(request["module"]), patience=IMPORTING)
+    imported = watch.run(f"__import__('importlib').import_module({name!r})", patience=IMPORTING)
     if imported.error is not None:
         tell({"verdict": "not shown", "why": f"the file cannot be imported: {stopped(claim, imported)}"})
         return
-    module = sys.modules[request["module"]]
     tell({"why": "a call takes too long, or ends the process"})
-    from devlint.prove.searching.plan import targets
-
-    known = [
-        one for way in ways for one in targets(module, request["module"], claim.file, way, inner_of(tree, way, claim))
-    ]
-    plan = search.find([*known, *(mains if not ways[0].is_module else ())]) if known or mains else None
-    if plan is None:
-        best: Trial | None = search.best
-        verdict, why = reason(claim, best, search.runs, search.reached)
-        if not known:
-            verdict, why = "not shown", "it is in code that nothing outside can call"
+    module = sys.modules[name]
+    known = [one for way in ways for one in targets(module, name, claim.file, way, inner_of(tree, way, claim))]
+    plan = search.find([*known, *mains])
+    if plan is not None:
+        _reduce(tree, claim, plan, search, tell)
+    elif known or mains or search.runs:
+        verdict, why = reason(claim, search.best, search.runs, search.reached)
         tell({"verdict": verdict, "why": why})
-        return
+    else:
+        tell({"verdict": "not shown", "why": "it is in code that nothing outside can call"})
+
+
+def _reduce(tree: ast.Module, claim: Claim, plan: Plan, search: Search, tell: Tell) -> None:
+    """Tell the script of a plan, and of the smallest that shows the same."""
+    from devlint.prove.searching.layout import laid_out
+    from devlint.prove.searching.minimise import minimised
+    from devlint.prove.searching.printed import printed
+
     tell({"script": plan.script()})
     with contextlib.suppress(Exception):
         plan = minimised(plan, search)
-        tell({"script": plan.script()})
     script, line = plan.script(), printed(tree, claim, plan)
-    if line and watch.run(f"{script}{line}").error is None:
+    if line and search.watch.run(f"{script}{line}").error is None:
         script += line
     tell({"script": laid_out(script)})
 
 
-def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:
+def inner_of(tree: ast.Module, way: Entry, claim: Claim) -> tuple[str, ...]:
     """The parameters of the function inside of the entry's that holds the finding."""
     from devlint.prove.searching.entries import definition
 
@@ -129,10 +143,6 @@ def inner_of(tree: ast.Module, way: Any, claim: Any) -> tuple[str, ...]:
         return ()
     positional = [*given.posonlyargs, *given.args]
     return tuple(one.arg for one in positional[: len(positional) - len(given.defaults)])
-
-
-def _import(name: str) -> str:
-    return f"__import__('importlib').import_module({name!r})"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from devlint.prove.process import ProcessError
 from devlint.prove.verdict import CONFIRMED, Verdict, prove
 from devlint.streams import open_streams
 
-EXIT_CONFIRMED, EXIT_NOT, EXIT_FAILED = 0, 1, 2
+EXIT_CONFIRMED, EXIT_NOT, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def run(place: str, code: str | None, output: str | None) -> int:
@@ -30,6 +30,9 @@ def run(place: str, code: str | None, output: str | None) -> int:
 
         click.echo(f"error: {one_line(str(error))}", err=True)
         return EXIT_FAILED
+    except KeyboardInterrupt:
+        click.echo("error: interrupted", err=True)
+        return EXIT_INTERRUPTED
     return EXIT_CONFIRMED if all(verdict.kind == CONFIRMED for verdict in verdicts) else EXIT_NOT
 
 

@@ -79,7 +79,7 @@ def _stray(claim: Claim, trial: Trial) -> str:
     if not any("cpu" in devices_of(value) for value in _speaking(trial)):
         return ""
     harm = _harm(claim, trial)
-    return f"{harm}; what it speaks of is on cpu" if harm else ""
+    return f"{harm}; the tensor in question is on cpu" if harm else ""
 
 
 def _speaking(trial: Trial) -> Iterator[Any]:
