@@ -13,7 +13,7 @@ from typing import Any
 from devlint.prove.claim import Claim
 from devlint.prove.modules import Module
 
-PATIENCE = {"search": 150.0, "script": 100.0}
+PATIENCE = {"search": 240.0, "script": 100.0}
 """Seconds for a search, which has to import the code, too, and for one run of a script."""
 
 

@@ -29,7 +29,7 @@ SCRIPT = "repro.py"
 PATIENCE, MAKING, IMPORTING = 8.0, 30.0, 60.0
 """Seconds that a call may take, making the object whose method is called, and an import."""
 _SLOW = 0.5
-"""An object that takes so many seconds to make is kept for the calls that follow."""
+"""An object that takes so many seconds of the processor to make is kept for the calls that follow."""
 _MOST_KEPT = 4
 MEETING = frozenset({"DVL103", "DVL104"})
 """Rules whose findings may show in an operation that takes tensors of several devices, and raises nothing."""
@@ -122,9 +122,9 @@ class Watch:
                 if (before, mending) in self._made:
                     trial = self._trial = self._made[before, mending].copy()
                 elif before:
-                    began = time.monotonic()
+                    began = time.thread_time()
                     self._execute(before, 0, max(patience, MAKING))
-                    seconds = time.monotonic() - began
+                    seconds = time.thread_time() - began
                     if seconds > _SLOW:
                         self._keep((before, mending), trial.copy())
                         self.seconds_making += seconds

@@ -30,14 +30,18 @@ from devlint.prove.running.trial import (
     Trial,
     Watch,
 )
-from devlint.prove.searching.plan import APART, Plan, Slot, Target
+from devlint.prove.searching.plan import APART, MADE, Plan, Slot, Target
 
 MOST_RUNS = 400
 """So many calls are made at most."""
 SECONDS = 20.0
-"""So long is looked for a call, without the time to make objects that take long."""
+"""So long is looked for a call, of the processor's time and without that to make objects which take long."""
 SECONDS_MAKING = 60.0
 """So much is that time at most."""
+PATIENCE_FOR_ALL = 100.0
+"""Seconds after which no other call begins, however busy the machine is."""
+_COSTLY = 1.5
+"""How much less is promised by another argument of an object that takes long to make."""
 _APART = frozenset({"DVL102"})
 """Rules whose findings are about a move itself, so that what is moved need not be where the rest is."""
 _CALLING = frozenset({"function", "static", "method"})
@@ -68,14 +72,15 @@ class Search:
 
     def find(self, targets: list[Target]) -> Plan | None:
         """A plan whose run shows the claim, if there is one that is found in time."""
-        self.deadline = time.monotonic() + SECONDS
+        self.deadline = time.thread_time() + SECONDS
         self.latest = self.deadline + SECONDS_MAKING
+        end = time.monotonic() + PATIENCE_FOR_ALL
         queue: list[tuple[tuple[float, ...], int, Plan, tuple[int, int]]] = []
         waiting = deque(self._first(targets))
         fallback: Plan | None = None
         stale = 0
         priority: tuple[float, ...]
-        while (queue or waiting) and self.runs < MOST_RUNS and time.monotonic() < self.deadline:
+        while (queue or waiting) and self.runs < MOST_RUNS and not self._is_late(end):
             if waiting and (not queue or self._best_score[0] < _CLOSE or stale >= _STALE):
                 priority, plan, before = (0.0,), waiting.popleft(), (-1, -1)
                 stale = 0
@@ -102,6 +107,9 @@ class Search:
                 promise = (-float(score[0]), -float(score[1]), spent + rank)
                 heapq.heappush(queue, (promise, next(self._numbers), other, score))
         return fallback
+
+    def _is_late(self, end: float) -> bool:
+        return time.thread_time() > self.deadline or time.monotonic() > end
 
     def _first(self, targets: list[Target]) -> Iterator[Plan]:
         """The plans to begin with; modules on the host, with all that they are given, seldom show anything."""
@@ -173,6 +181,8 @@ class Search:
             if value is None and len(slot.path) > 2 and slot.path[-1] not in blamed:
                 continue
             rank = _suspicion(slot, value, trial, blamed)
+            if slot.path[0] == MADE and self.watch.seconds_making:
+                rank += _COSTLY
             options: list[Value | None] = [*_grown(value, trial)]
             if isinstance(value, Tensor) and trial.error is not None:
                 options.extend(suggestions(trial.said, value))
