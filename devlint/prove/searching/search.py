@@ -42,6 +42,8 @@ PATIENCE_FOR_ALL = 100.0
 """Seconds after which no other call begins, however busy the machine is."""
 _COSTLY = 1.5
 """How much less is promised by another argument of an object that takes long to make."""
+_DEEP = 0.8
+"""How much less is promised by what an object inside of others is not told."""
 _APART = frozenset({"DVL102"})
 """Rules whose findings are about a move itself, so that what is moved need not be where the rest is."""
 _CALLING = frozenset({"function", "static", "method"})
@@ -178,28 +180,30 @@ class Search:
         if not all(trial.reached(rows) for rows in self.claim.harm if rows.file == self.claim.file):
             blamed |= self.conditions
         for slot, value in plan.slots():
-            if value is None and len(slot.path) > 2 and slot.path[-1] not in blamed:
+            is_deep = value is None and len(slot.path) > 2
+            if is_deep and slot.path[-1] not in blamed:
                 continue
-            rank = _suspicion(slot, value, trial, blamed)
+            rank = _suspicion(slot, value, trial, blamed) + _DEEP * is_deep
             if slot.path[0] == MADE and self.watch.seconds_making:
                 rank += _COSTLY
-            options: list[Value | None] = [*_grown(value, trial)]
-            if isinstance(value, Tensor) and trial.error is not None:
-                options.extend(suggestions(trial.said, value))
-            hinted = len(options)
-            further: list[Value] = candidates(slot.hint, slot.default)
-            if isinstance(trial.error, TypeError):
-                # what was of the wrong type is tried as something else before it is tried in another shape
-                further.sort(key=lambda option: type(option) is type(value))
-            options += further
-            if slot.may_be_left_out:
-                options.append(None)
-            for number, option in enumerate(options):
+            for more, option in _options(slot, value, trial):
                 if option is not value:
-                    yield (
-                        rank + (number * 0.02 if number < hinted else 0.5 + 0.08 * number),
-                        plan.changed(slot.path, option),
-                    )
+                    yield rank + more, plan.changed(slot.path, option)
+
+
+def _options(slot: Slot, value: Value | None, trial: Trial) -> Iterator[tuple[float, Value | None]]:
+    """Other values of an argument, first what the end of the call suggests, each with how much less it promises."""
+    hinted = [*_grown(value, trial)]
+    if isinstance(value, Tensor) and trial.error is not None:
+        hinted += suggestions(trial.said, value)
+    yield from ((0.02 * number, option) for number, option in enumerate(hinted))
+    further: list[Value | None] = [*candidates(slot.hint, slot.default)]
+    if isinstance(trial.error, TypeError):
+        # what was of the wrong type is tried as something else before it is tried in another shape
+        further.sort(key=lambda option: type(option) is type(value))
+    if slot.may_be_left_out:
+        further.append(None)
+    yield from ((0.5 + 0.08 * number, option) for number, option in enumerate(further, len(hinted)))
 
 
 def _blamed(trial: Trial) -> set[str]:
