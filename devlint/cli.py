@@ -289,6 +289,26 @@ def where(places: tuple[str, ...], output_format: str, evidence: str | None) -> 
     sys.exit(code)
 
 
+@main.command(short_help="Show by a short script that a finding about devices is right.")
+@click.argument("place", metavar="FILE:LINE")
+@click.option("--rule", "code", metavar="CODE", help="Only the finding of this rule, of DVL101 to DVL108.")
+@click.option("--output", metavar="FILE", help="Write the script there, if it confirms the finding.")
+def prove(place: str, code: str | None, output: str | None) -> None:
+    """Find the smallest call with which a finding happens, and run it on the simulated accelerator.
+
+    `check` never runs what it reads; `prove` does: it imports the file and calls what is in it, with made-up arguments,
+    in a process that may write nothing, start no programs and use no network. It needs torch, and no GPU.
+
+    Exits with 0 if the finding is confirmed, 1 if it is refuted or not shown, 2 if there is no such finding.
+    """
+    with dies_at_once():
+        from devlint.prove.command import run
+
+    with _heard():
+        exit_code = run(place, code, output)
+    sys.exit(exit_code)
+
+
 @main.command(short_help="Remove the results that `check` keeps for its next run.")
 @click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="The directory to clean, and no other.")
 def clean(cache_dir: str | None) -> None:

@@ -5,7 +5,8 @@
 
 README.md, docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
 docs/models.md the words of library rows, docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and
-tests/benchmarks/figures/, docs/confirmed.md what tests/recordings/ keeps.
+tests/benchmarks/figures/, docs/confirmed.md what tests/recordings/ keeps, docs/prove.md what
+tests/prove/ keeps.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from devlint.rules.base import Rule
 from devlint.rules.registry import registry
 from tests.accuracy.figures import Figures, Table, load
 from tests.benchmarks.page import tables
+from tests.prove import wheels
 from tests.recordings import page as recordings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +35,7 @@ SPEED = ROOT / "docs" / "speed.md"
 AUDIT = ROOT / "docs" / "audit.md"
 OPTIONS = ROOT / "docs" / "options.md"
 MODELS = ROOT / "docs" / "models.md"
+PROVE = ROOT / "docs" / "prove.md"
 CONFIRMED = ROOT / "docs" / "confirmed.md"
 HEAD = """\
 # The rules
@@ -134,6 +137,11 @@ def confirmed(text: str) -> str:
     return _between(text, "confirmed", f"\n{recordings.tables()}")
 
 
+def prove(text: str) -> str:
+    """The text of docs/prove.md with the table brought up to date."""
+    return _between(text, "wheels", f"\n{wheels.table()}")
+
+
 def _between(text: str, name: str, content: str) -> str:
     """A text with something else between the comments that say what stands there."""
     begin, end = f"<!-- {name}: written by docs/generate.py -->", f"<!-- end of {name} -->"
@@ -191,6 +199,7 @@ def main(arguments: list[str]) -> int:
         AUDIT: audit(AUDIT.read_text(encoding="utf-8")),
         OPTIONS: options(),
         MODELS: models(MODELS.read_text(encoding="utf-8")),
+        PROVE: prove(PROVE.read_text(encoding="utf-8")),
         CONFIRMED: confirmed(CONFIRMED.read_text(encoding="utf-8")),
     }
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from docs.sample import ROOT, environment
 
-PAGES = (ROOT / "docs" / "getting-started.md", ROOT / "docs" / "adopting.md")
+PAGES = tuple(ROOT / "docs" / name for name in ("getting-started.md", "adopting.md", "prove.md"))
 BLOCK = re.compile(r"^```(console|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SCRIPT = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OF_THE_MACHINE = re.compile(r"^(  (torch|system|started) .*|mean loss .*)$", re.MULTILINE)

@@ -65,8 +65,8 @@ def test_rules_decide_by_no_name_of_a_library() -> None:
 
 
 def test_what_knows_no_library_names_none() -> None:
-    """The audit and the simulator run torch, and `torch_api` is a table of its names; all others leave it to flow."""
-    apart = {"flow", "rules", "auditor", "simulator", "torch_api"}
+    """The audit, the simulator and proofs run torch, and `torch_api` is a table of its names; all others have flow."""
+    apart = {"flow", "rules", "auditor", "simulator", "prove", "torch_api"}
     found = [
         f"{path.relative_to(PACKAGE).as_posix()}: {text}"
         for path in PACKAGE.rglob("*.py")

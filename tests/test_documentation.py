@@ -48,7 +48,15 @@ def test_what_is_generated_is_current() -> None:
 
 def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -> None:
     """The command as it is run, in a copy where a rule says something else."""
-    for folder in ("devlint", "docs", "tests/accuracy", "tests/benchmarks", "tests/recordings"):
+    for folder in (
+        "devlint",
+        "docs",
+        "tests/accuracy",
+        "tests/benchmarks",
+        "tests/ecosystem",
+        "tests/prove",
+        "tests/recordings",
+    ):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "README.md", tmp_path)
     check = [sys.executable, "-m", "docs.generate", "--check"]

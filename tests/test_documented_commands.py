@@ -18,7 +18,7 @@ from tests.documented import BLOCK, NOTEBOOK, ROOT, TEXTS, blocks, needs_a_simul
 GPU = "needs a GPU"
 SLURM = "needs SLURM"
 SHELLS = ("console", "sh")
-SESSIONS = ("docs/getting-started.md", "docs/adopting.md")
+SESSIONS = ("docs/getting-started.md", "docs/adopting.md", "docs/prove.md")
 """Their commands run in docs/transcripts.py, one after the other."""
 TRIED = ("docs/html-report.md", "docs/compare.md", "docs/models.md", "docs/simulator.md", "docs/teaching.md")
 """Their commands run in tests of their own, in their order: tests/test_audit_pages.py, and tests of what they show."""

@@ -1,0 +1,1 @@
+"""What a call is given: candidate arguments, and what hints at them."""

@@ -1,0 +1,1 @@
+"""One run of a script, and what can be seen in it."""
