@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,19 +82,39 @@ def test_links_out_of_the_pages_lead_to_the_repository(monkeypatch: pytest.Monke
     assert on_page_markdown(markdown, page=page) == f"[a]({HOME}/blob/main/LICENSE) git+{HOME}@1"
 
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """No link is broken, no page is left out, and every place that is linked to is there."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It is built strictly: a broken link, a place that is not there or a page left out is an error."""
     if not (ROOT / "mkdocs.yml").exists():
         pytest.skip("the documentation is not part of this distribution")
     pytest.importorskip("material", reason="needs Python 3.11")
-    command = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    folder = tmp_path_factory.mktemp("site")
+    command = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = python(*command, NO_MKDOCS_2_WARNING="1")
     assert (done.returncode, done.stderr) == (0, "")
-    pages = {path.parent.name for path in (tmp_path / "site").glob("*/index.html")}
-    assert {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"} <= pages
-    index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert 'href="https://fonts' not in index
-    assert (tmp_path / "site" / "search" / "search_index.json").exists()
+    return folder
+
+
+PAGES = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_site_asks_no_other_one(site: Path) -> None:
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://(?!git\.example\.org)[^"]*"', index)
+    assert (site / "search" / "search_index.json").exists()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_site_shows_a_page_as_github_does(site: Path, page: str) -> None:
+    """Two readers of Markdown, which differ where a list or a block of code is indented otherwise than both expect."""
+    markdown = pytest.importorskip("markdown_it", reason="comes with rich").MarkdownIt("commonmark").enable("table")
+    expected = markdown.render((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+    file = site / "index.html" if page == "README" else site / page / "index.html"
+    (found,) = re.findall(r"<article.*?</article>", file.read_text(encoding="utf-8"), re.DOTALL)
+    tags = ("h1", "h2", "h3", "li", "p", "pre", "table", "td", "em", "strong", "img")
+    assert {tag: found.count(f"<{tag}>") + found.count(f"<{tag} ") for tag in tags} == {
+        tag: expected.count(f"<{tag}>") + expected.count(f"<{tag} ") for tag in tags
+    }
 
 
 def smoke(folder: Path, kind: str) -> subprocess.CompletedProcess[str]:
