@@ -332,6 +332,18 @@ def server() -> None:
     sys.exit(run())
 
 
+@main.command(short_help="Print the versions that a report of a bug needs.")
+def info() -> None:
+    """Print the versions that a report of a bug needs: of devlint, Python, the platform and what devlint works with.
+
+    No paths and no names are among them, and nothing is imported for it.
+    """
+    from devlint.installation import installed
+
+    with _heard():
+        click.echo(installed())
+
+
 @main.command()
 @click.argument("rule", required=False, metavar="[CODE|NAME]")
 @click.option("--all", "every", is_flag=True, help="List all rules.")

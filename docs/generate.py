@@ -1,9 +1,9 @@
-"""Write what stands elsewhere into the documentation: the README's table, and pages of docs/ or parts of them.
+"""Write what stands elsewhere into the documentation: pages of docs/, or parts of them.
 
     python -m docs.generate            write them
     python -m docs.generate --check    write nothing; fail if one of them says anything else
 
-README.md, docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
+docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
 docs/models.md the words of library rows, docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and
 tests/benchmarks/figures/, docs/confirmed.md what tests/recordings/ keeps, docs/prove.md what
 tests/prove/ keeps.
@@ -28,7 +28,6 @@ from tests.prove import wheels
 from tests.recordings import page as recordings
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
 RULES = ROOT / "docs" / "rules.md"
 ACCURACY = ROOT / "docs" / "accuracy.md"
 SPEED = ROOT / "docs" / "speed.md"
@@ -72,19 +71,14 @@ _FORMS = {
 """How values are written that are not one of a few."""
 
 
-def table(link: str) -> str:
-    """The rules as a Markdown table, each linked to its section in the file ``link``."""
+def table() -> str:
+    """The rules as a Markdown table, each linked to its section below."""
     rows = ["| code | name | severity | fix | audit | what it reports |", "|---|---|---|---|---|---|"]
     for code, rule in registry().items():
         severity = str(rule.severity) if rule.default else f"{rule.severity}, off by default"
         cells = (rule.name, severity, fixes(rule), "audit" if rule.observed else "", rule.summary())
-        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {' | '.join(cells)} |")
+        rows.append(f"| [{code}](#{_anchor(rule)}) | {' | '.join(cells)} |")
     return "\n".join(rows)
-
-
-def readme(text: str) -> str:
-    """The text of README.md with the table brought up to date."""
-    return _between(text, "rules", f"\n{table('docs/rules.md')}\n")
 
 
 def audit(text: str) -> str:
@@ -154,7 +148,7 @@ def _between(text: str, name: str, content: str) -> str:
 
 def rules() -> str:
     """The text of docs/rules.md."""
-    return "\n".join([HEAD, table(""), *(_section(rule) for rule in registry().values())])
+    return "\n".join([HEAD, table(), *(_section(rule) for rule in registry().values())])
 
 
 def accuracy() -> str:
@@ -192,7 +186,6 @@ def _section(rule: type[Rule]) -> str:
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 if ``--check`` finds a difference."""
     current = {
-        README: readme(README.read_text(encoding="utf-8")),
         RULES: rules(),
         ACCURACY: accuracy(),
         SPEED: speed(SPEED.read_text(encoding="utf-8")),

@@ -58,14 +58,13 @@ def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -
         "tests/recordings",
     ):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "README.md", tmp_path)
     check = [sys.executable, "-m", "docs.generate", "--check"]
     assert run(check, tmp_path, PYTHONPATH=str(tmp_path)).returncode == 0
     rule = tmp_path / "devlint" / "rules" / "placement" / "discarded_move.py"
     text = rule.read_text(encoding="utf-8")
     for old, new, stale in (
         ("## Why it matters\n", "## Why it matters\n    Otherwise.\n", ["docs/rules.md"]),
-        ("Severity.ERROR", "Severity.WARNING", ["README.md", "docs/rules.md"]),
+        ("Severity.ERROR", "Severity.WARNING", ["docs/rules.md"]),
     ):
         rule.write_text(text.replace(old, new), encoding="utf-8")
         done = run(check, tmp_path, PYTHONPATH=str(tmp_path))
@@ -111,13 +110,15 @@ def test_a_stale_table_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.syspath_prepend(str(ROOT))
     generate = importlib.import_module("docs.generate")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "README", tmp_path / "README.md")
+    monkeypatch.setattr(generate, "AUDIT", tmp_path / "audit.md")
     monkeypatch.setattr(generate, "RULES", tmp_path / "rules.md")
-    (tmp_path / "README.md").write_text(README.replace("| discarded-move |", "| dropped-move |"), encoding="utf-8")
+    current = TEXTS["docs/audit.md"]
+    assert " redundant-move\n" in current
+    (tmp_path / "audit.md").write_text(current.replace(" redundant-move\n", " a-move\n"), encoding="utf-8")
     assert generate.main(["--check"]) == 1
     assert not (tmp_path / "rules.md").exists()
     assert generate.main([]) == 0
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == README
+    assert (tmp_path / "audit.md").read_text(encoding="utf-8") == current
     assert generate.main(["--check"]) == 0
 
 
@@ -132,7 +133,7 @@ def test_the_sample_output_is_what_devlint_prints() -> None:
 def test_the_sample_diff_is_what_devlint_prints() -> None:
     done = run([sys.executable, "-m", "devlint", "check", "--isolated", "docs/train.py", "--diff"], ROOT)
     assert done.returncode == 1
-    assert blocks(README, "diff") == [done.stdout]
+    assert blocks(TEXTS["docs/check.md"], "diff") == [done.stdout]
 
 
 def test_the_sample_story_is_what_devlint_prints() -> None:

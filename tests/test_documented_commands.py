@@ -27,7 +27,6 @@ NOT_RUN = {
     "devlint audit --steps 50 train.py": GPU,
     "devlint audit --html report.html train.py": GPU,
     "devlint audit --output run.json train.py": GPU,
-    "torchrun --nproc-per-node=8 -m devlint audit --exit-zero train.py": GPU,
     "torchrun --nproc-per-node=8 -m devlint audit --steps 50 --exit-zero --output run.json train.py --epochs 1": GPU,
     "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=node0:29500 "
     "-m devlint audit --exit-zero --output run.json train.py": "needs two machines with GPUs",
@@ -47,7 +46,8 @@ NOT_RUN = {
     "python -m pip install -c constraints.txt -e '.[test]'": "installs: .ci/run",
     "python -m pip install 'devlint[html]'": "installs",
     "python -m pip install 'devlint[server]'": "installs",
-    "python -m pip install DEVLINT": "installs",
+    "python -m pip install devlint": "installs: tools/releasing",
+    "python -m pip install 'devlint[audit,html,server]'": "installs",
     "python -m venv .venv": "makes an environment for what is installed next",
     "source .venv/bin/activate": "makes an environment for what is installed next",
     "python -m pytest -n auto": ".ci/run does",

@@ -87,7 +87,7 @@ def test_ci_runs_exactly_the_readmes_test_commands(tmp_path: Path) -> None:
 def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    for entry in ("devlint", "pyproject.toml", "README.md", "LICENSE"):
+    for entry in ("devlint", "tools", "pyproject.toml", "README.md", "LICENSE"):
         path = ROOT / entry
         if path.is_dir():
             shutil.copytree(path, source / entry, ignore=shutil.ignore_patterns("__pycache__"))

@@ -98,7 +98,7 @@ def test_the_repository_can_be_tried(scratch: Path, tmp_path: Path) -> None:
     """`pre-commit try-repo` installs devlint from a clone of its repository, as any user's pre-commit does."""
     clone = tmp_path / "devlint"
     clone.mkdir()
-    for entry in ("devlint", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
+    for entry in ("devlint", "tools", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
         path = ROOT / entry
         if path.is_dir():
             shutil.copytree(path, clone / entry, ignore=shutil.ignore_patterns("__pycache__"))
