@@ -165,10 +165,10 @@ class Device:
             on_host = all(leaf.kind in (Kind.CPU, Kind.SYMBOL) for leaf in leaves)
             return False if on_host or mine.differs(theirs) is False else None
         if self.guard is not None and self.guard is that.guard:
-            return _any(self._parts(that, _then(self), _then(that)), self._parts(that, _other(self), _other(that)))
+            return self._parts(that, (_then(self), _then(that)), (_other(self), _other(that)))
         if shared := self._shared_guard(that):
-            sides = ((self.assume(shared, held), that.assume(shared, held)) for held in (True, False))
-            return _any(*(self._parts(that, mine, theirs) for mine, theirs in sides))
+            holds, fails = ((self.assume(shared, held), that.assume(shared, held)) for held in (True, False))
+            return self._parts(that, holds, fails)
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             return _any(*(a.differs(b) for a in self._sides() for b in that._sides()))
         # where a run had something on the CPU, it may have had there what nobody looked at, too
@@ -178,12 +178,20 @@ class Device:
         same = self.same(that)
         return None if same is None else not same
 
-    def _parts(self, that: Device, mine: Device, theirs: Device) -> bool | None:
-        """Whether the two surely differ where a condition on which both hang leaves ``mine`` and ``theirs`` of them."""
-        for place, whole, rest in ((mine, self, theirs), (theirs, that, mine)):
-            named = [leaf for leaf in rest.leaves() if leaf.kind is Kind.SYMBOL]
-            if named and place.kind is Kind.CPU and whole.switched:
-                # where the code goes without an accelerator, a symbol is probably the CPU
+    def _parts(self, that: Device, holds: tuple[Device, Device], fails: tuple[Device, Device]) -> bool | None:
+        """Whether the two surely differ, of which a condition leaves these where it holds, and those where it fails."""
+        return _any(self._part(that, *holds, fails), self._part(that, *fails, holds))
+
+    def _part(self, that: Device, mine: Device, theirs: Device, otherwise: tuple[Device, Device]) -> bool | None:
+        """Whether they surely differ on one side of it, where they are ``mine`` and ``theirs``."""
+        for place, whole, rest, either in ((mine, self, theirs, otherwise[1]), (theirs, that, mine, otherwise[0])):
+            if place.kind is not Kind.CPU or not whole.switched:
+                continue
+            # where the code goes without an accelerator, a symbol is probably the CPU, and what names one in any case
+            # is not there to be met
+            fixed = [leaf for leaf in either.leaves() if leaf.kind is Kind.ACCELERATOR]
+            named = [leaf for leaf in rest.leaves() if leaf.kind is Kind.SYMBOL or leaf in fixed]
+            if named:
                 return _any(None, *(leaf.differs(place) for leaf in rest.leaves() if leaf not in named))
         return mine.differs(theirs)
 

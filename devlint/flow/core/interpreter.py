@@ -16,7 +16,7 @@ from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN, Heap
 from devlint.flow.domain.objects import Class, Function, Instance, Module
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.state import State
-from devlint.flow.domain.tensors import PLACED, DeviceValue, as_tensor
+from devlint.flow.domain.tensors import PLACED, Batches, DeviceValue, as_tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Environment, Flag, Named, Opaque, Value
 from devlint.flow.program.def_use import Code, apart
 from devlint.flow.program.observations import Observed
@@ -351,7 +351,8 @@ class Frame(Environment):
         kind = type(value)
         if kind is Named:
             return self.interpreter.imports.value(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
-        return state.seen(value) if kind in CONTAINERS or (state.facts and kind in PLACED) else value
+        changing = kind in CONTAINERS or kind is Batches
+        return state.seen(value) if changing or (state.facts and kind in PLACED) else value
 
     def _found(self, name: str, value: Value | None) -> Value | None:
         """What a name means of which the frame itself holds ``value``."""

@@ -64,6 +64,8 @@ CONTENT = Field("content", Value)
 """What is in a list or dict now."""
 ARGUMENTS: Field[tuple[Value, ...]] = Field("arguments", tuple)
 """What an object of a class of the file was made of."""
+MOVED = Field("moved", bool)
+"""Whether something of a batch, or of a part of it, may have been put elsewhere, by its loader and its trail."""
 CONSUMER = Field("consumer", Device)
 """Where the module is that an argument, by its key, has gone into."""
 MET: Field[tuple[ast.AST, ...]] = Field("met", tuple)

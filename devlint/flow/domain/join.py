@@ -94,7 +94,8 @@ def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
     if isinstance(first, Batches) and isinstance(second, Batches):
         loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
         place = device.choice(guard, first.device, second.device)
-        return Batches(loaders, place, first.certain and second.certain, first.part or second.part)
+        trail = tuple(one if one == two else None for one, two in zip(first.trail, second.trail, strict=False))
+        return Batches(loaders, place, first.certain and second.certain, first.part or second.part, trail=trail)
     if isinstance(first, Loader) and isinstance(second, Loader):
         place = device.choice(guard, first.batches, second.batches)
         return Loader(tuple(dict.fromkeys((*first.oids, *second.oids))), place, first.certain and second.certain)

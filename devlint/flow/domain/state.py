@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint import device
 from devlint.device import AVAILABLE, Condition, Conjunction, Device, Topic
 from devlint.flow.domain import provenance
-from devlint.flow.domain.heap import CONTENT, Heap, HeapKey, alike, half_known, identical
+from devlint.flow.domain.heap import CONTENT, MOVED, Heap, HeapKey, alike, half_known, identical
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Module
 from devlint.flow.domain.provenance import Origin
@@ -15,6 +15,8 @@ from devlint.immutable import replace
 from devlint.sites.base import Step
 
 _MOST_FACTS = 128
+Trail = tuple[str | int | None, ...]
+"""The keys that lead to a part of a batch, as :class:`Batches` has them."""
 Wholes = dict[tuple[Condition, bool], dict[Conjunction, None]]
 """The conjunctions that need a condition to hold (``True``) or to fail (``False``)."""
 
@@ -100,6 +102,11 @@ class State:
 
     def forget(self, value: Value) -> None:
         """A name is bound to another object of the same description: nothing is kept of the one before."""
+        if isinstance(value, Sequence):
+            for part in value.items or ():
+                self.forget(part)
+        elif isinstance(value, Batches):
+            self._renew(value)
         if not isinstance(value, Opaque):
             return
         key = value.key
@@ -113,6 +120,8 @@ class State:
         kind = type(value)
         if kind in CONTAINERS:
             return self.content(value)
+        if kind is Batches and self._is_moved(value):  # type: ignore[arg-type]  # it is one, seen above
+            value = replace(value, device=device.UNKNOWN, parts=())
         if kind in PLACED and value.device.kind is device.Kind.CHOICE:  # type: ignore[attr-defined]  # all of these have one
             for guard, truth in self.facts.items():
                 value = settle(value, guard, truth)
@@ -126,6 +135,31 @@ class State:
                 return held if held.oid == value.oid else replace(held, oid=value.oid)
             return held if isinstance(held, Value) else value
         return value
+
+    def moves(self, batch: Batches) -> None:
+        """Something of a batch may be elsewhere from here on: what it is a part of is in no one place any more."""
+        for loader in batch.loaders:
+            for end in range(len(batch.trail) + 1):
+                MOVED.put(self.heap, (loader, batch.trail[:end]), True)
+
+    def _moves_of(self, batch: Batches) -> list[tuple[HeapKey, Trail]]:
+        """The places on the heap that say that parts of the same whole have moved, and which parts."""
+        if not any(((loader, ()), MOVED) in self.heap for loader in batch.loaders):
+            return []
+        places = [key for key in self.heap if key[1] is MOVED]
+        return [(key, key[0][1]) for key in places if key[0][0] in batch.loaders]  # type: ignore[index]  # so it is put
+
+    def _is_moved(self, batch: Batches) -> bool:
+        return any(_may_be_one(batch.trail, trail) for _, trail in self._moves_of(batch))
+
+    def _renew(self, batch: Batches) -> None:
+        """Another batch, or part of one: what has a name is still what it was."""
+        gone = [key for key, trail in self._moves_of(batch) if trail[: len(batch.trail)] == batch.trail]
+        if gone:
+            for name, held in self.env.items():
+                self.env[name] = self.seen(held) if isinstance(held, Batches) else held
+            for key in gone:
+                del self.heap[key]
 
     def filled(self, listed: Sequence) -> Sequence:
         """A list whose items are where those of the known conditions leave them that are the same in every round."""
@@ -142,6 +176,14 @@ class State:
                 break
             place = place.assume(guard, truth)
         return place
+
+
+def _may_be_one(first: Trail, second: Trail) -> bool:
+    """Whether two trails may lead to one part; what has a number may have a name, too."""
+    return len(first) == len(second) and all(
+        one is None or two is None or type(one) is not type(two) or one == two
+        for one, two in zip(first, second, strict=True)
+    )
 
 
 def settle(value: Value, guard: Condition, truth: bool) -> Value:

@@ -66,12 +66,22 @@ class Batches(Value):
     """Where its parts are, if they are in different places."""
     path: str = ""
     """The class of a library that it is an object of, where it comes from no loader."""
+    trail: tuple[str | int | None, ...] = ()
+    """Which part of the whole it is: the keys that lead to it, ``None`` for any of them."""
     origin: Origin = NO_ORIGIN
 
     def at(self, position: int) -> Batches:
         """One part of it."""
         place = self.parts[position] if position < len(self.parts) else self.device
-        return replace(self, device=place, part=True, parts=())
+        return replace(self, device=place, part=True, parts=(), trail=(*self.trail, position))
+
+    def some(self) -> Batches:
+        """Any part of it."""
+        return replace(self, part=True, parts=(), trail=(*self.trail, None))
+
+    def under(self, key: object) -> Batches:
+        """What it holds under a key or by a name, which may have more to it than a tensor has."""
+        return replace(self, trail=(*self.trail, key if isinstance(key, (str, int)) else None))
 
 
 @immutable(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, 
 from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
-from devlint.flow.transfer import api_use, havoc
+from devlint.flow.transfer import api_use, containers, havoc
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import part_of
@@ -109,6 +109,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if key is None:
         havoc.refilled(frame, target, base, value)
         havoc.exchange(frame, target.value, base, _as_part(target, base, value))
+        containers.put_into(frame, base, target.value, value)
         return
     if isinstance(value, Unknown):
         hint = "device" if is_device_name(target.attr) else ""

@@ -71,7 +71,7 @@ def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches)
         return UNKNOWN
     if isinstance(base, Batches):
         # what a batch has is a part of it; what an object of a library's class has is for its rows to say
-        return UNKNOWN if base.path else base
+        return UNKNOWN if base.path else base.under(node.attr)
     return _of_batch(frame, node, tensor) or _same(tensor, node.attr)
 
 

@@ -11,12 +11,16 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CONTENT
 from devlint.flow.domain.join import add_item
-from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value
+from devlint.flow.domain.objects import is_host
+from devlint.flow.domain.tensors import Batches, Tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value, is_number
 from devlint.flow.program.identity import identity
 from devlint.immutable import replace
 
 _REORDERING = frozenset({"reverse", "sort", "pop", "remove", "clear"})
 _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
+FILLING = _SEQUENCE_GROWERS | {"update", "setdefault", "__setitem__"}
+"""Methods that put into a container what they are given."""
 _DICT_CHANGES = frozenset({"setdefault", "pop", "popitem", "clear"})
 _LONGEST_LIST = 64
 """Beyond so many items, a list that is filled is known by what any one of them is."""
@@ -42,6 +46,19 @@ def change(frame: Frame, container: Sequence | Mapping, node: ast.expr, content:
         # one of several containers, which may have other names as well
         shared = [name for name, held in frame.state.env.items() if held is container]
         frame.state.env.update(dict.fromkeys((node.id, *shared), content))
+
+
+def put_into(frame: Frame, batch: Value, node: ast.expr, value: Value) -> None:
+    """Something is put into ``node``: if that is a batch, or a part of one, tensors in it may be elsewhere now."""
+    if not isinstance(batch, Batches):
+        return
+    stays = isinstance(value, (Tensor, Batches)) and value.device.same(batch.device) is True
+    if stays or is_host(value) or is_number(value):
+        return
+    frame.state.moves(batch)
+    if not batch.loaders and isinstance(node, ast.Name):
+        # it comes from no loader, so that nothing tells it from another one
+        frame.state.env[node.id] = UNKNOWN
 
 
 def method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Attribute) -> Value:

@@ -64,9 +64,9 @@ def _gives(info: FunctionInfo, depth: int = 0) -> bool:
 
 
 def handed(frame: Frame, call: Call, receiver: Value | None = None) -> None:
-    """A call of what is not read: if anything speaks of a place, the modules that it gets may be elsewhere afterwards.
+    """A call of what is not read: if anything speaks of a place, what it gets may be elsewhere afterwards.
 
-    It gets what it is called on, too, and what objects and lists hold.
+    That is a module, or what is in a batch.  It gets what it is called on, too, and what objects and lists hold.
     """
     spoken = names.dotted(call.node.func).rpartition(".")[2].lower()
     if _PLACING.search(spoken) or "device" in call.keywords or any(placement(value) for value in call.values()):
@@ -83,24 +83,26 @@ def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None
 
 
 def _lose(frame: Frame, values: Iterable[Value]) -> None:
-    for module in _modules(frame, values):
+    for value in _held(frame, values):
+        if isinstance(value, Batches):
+            frame.state.moves(value)
         # what has been put somewhere is probably meant to be there
-        if frame.place_of(module).implied:
-            frame.put(module, device.UNKNOWN, None)
+        elif frame.place_of(value).implied:
+            frame.put(value, device.UNKNOWN, None)
 
 
-def _modules(frame: Frame, values: Iterable[Value], depth: int = 0) -> Iterator[Module]:
-    """The modules among some values, and in the objects and containers among them."""
+def _held(frame: Frame, values: Iterable[Value], depth: int = 0) -> Iterator[Module | Batches]:
+    """The modules and batches among some values, and in the objects and containers among them."""
     for value in map(frame.state.content, values):
         held: Iterable[object] = ()
-        if isinstance(value, Module):
+        if isinstance(value, Module) or (isinstance(value, Batches) and not (value.certain and value.part)):
             yield value
         elif isinstance(value, Instance):
             held = [part for _, part in attributes(frame.state.heap, value.oid)]
         elif isinstance(value, (Sequence, Mapping)):
             held = value.parts()
         if held and depth < _DEEPEST:
-            yield from _modules(frame, [part for part in held if isinstance(part, Value)], depth + 1)
+            yield from _held(frame, [part for part in held if isinstance(part, Value)], depth + 1)
 
 
 def exchange(frame: Frame, node: ast.expr, base: Value, value: Value) -> None:

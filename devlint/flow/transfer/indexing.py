@@ -50,7 +50,9 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
             return _tensor_item(frame, node, as_tensor(base))
         position = frame.evaluate(node.slice)
         at = position.value if isinstance(position, Const) else None
-        return base.at(at) if isinstance(at, int) and at >= 0 else replace(base, part=True, parts=())
+        if isinstance(at, int) and at >= 0:
+            return base.at(at)
+        return replace(base.under(at if isinstance(at, str) else None), part=True, parts=())
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         if isinstance(node.slice, ast.Constant) and node.slice.value == 0 and _is_number(frame, node.value, base):
             # `loss.data[0]`: a number until torch 0.4, and an error since
@@ -301,7 +303,6 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     index = frame.evaluate(target.slice)
     for observer in events.heard(frame, "on_item"):
         observer.on_item(frame, target, base, index, value)
-    name = target.value.id if isinstance(target.value, ast.Name) else ""
     if isinstance(base, Mapping):
         key = index.value if isinstance(index, Const) else None
         if key is not None:
@@ -314,10 +315,10 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
         DEVICE.put(frame.state.heap, base.oid, device.UNKNOWN)
-    elif isinstance(base, Batches) and name and not isinstance(value, Const):
-        # batch[key] = batch[key].to(device): some of the batch, or all of it, has moved
-        frame.state.env[name] = UNKNOWN
     elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
         frame.state.heap[(base.key, item_name(index.value))] = value
+    else:
+        # batch[key] = batch[key].to(device): some of the batch, or all of it, has moved
+        containers.put_into(frame, base, target.value, value)
     if isinstance(value, Module) and isinstance(base, (Opaque, Unknown)):
         havoc.exchange(frame, target.value, base, value)

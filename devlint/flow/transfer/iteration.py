@@ -29,7 +29,7 @@ def iterate(value: Value) -> Value:
     if isinstance(value, Loader):
         return Batches(value.oids, value.batches, value.certain, parts=value.parts)
     if isinstance(value, Batches):
-        return replace(value, part=True, parts=())
+        return value.some()
     if isinstance(value, Module):
         return member(value)
     if isinstance(value, Sequence):

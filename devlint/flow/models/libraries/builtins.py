@@ -100,6 +100,13 @@ def _default_text(frame: Frame, value: Value) -> str:
     return ""
 
 
+def _setattr(frame: Frame, call: Call, path: str) -> Value:
+    """An attribute of an object under a name that the code computes, perhaps of a part of a batch."""
+    if call.positional:
+        containers.put_into(frame, call.first, call.nodes[0], call.positional[-1])
+    return unknown.function(frame, call, path)
+
+
 def _hasattr(frame: Frame, call: Call, path: str) -> Value:
     flag = frame.interpreter.condition(frame, call.node)
     return flag if flag.telling else UNKNOWN
@@ -174,6 +181,7 @@ _FUNCTIONS: dict[str, Model] = {
     "sum": _sum,
     "getattr": _getattr,
     "hasattr": _hasattr,
+    "setattr": _setattr,
     "str": _str,
     "dict": _dict,
     "super": _super,

@@ -130,6 +130,9 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
     if isinstance(receiver, Batches):
+        if site.discarded and not tensor.certain:
+            # called for its effect, so it is no tensor, and moves what it holds
+            frame.state.moves(receiver)
         return replace(receiver, device=place, parts=())
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         # a tensor or a module: its device is known

@@ -18,7 +18,7 @@ from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value, is_literal
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
-from devlint.flow.transfer import api_use, memory
+from devlint.flow.transfer import api_use, containers, havoc, memory
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
@@ -48,9 +48,10 @@ def numbered(call: Call, path: str, result: Value) -> Value:
 def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     name = node.attr
     if isinstance(receiver, Batches) and name in ("items", "values", "keys", "get", "pop"):
+        held = receiver.under(None)
         if name == "items":
-            return Sequence(None, Sequence((UNKNOWN, receiver), receiver))
-        return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
+            return Sequence(None, Sequence((UNKNOWN, held), held))
+        return Sequence(None, held) if name == "values" else held if name != "keys" else UNKNOWN
     if moves.is_move(call, name):
         return moves.move(frame, call, receiver, node)
     entry = torch_table.method(name)
@@ -61,9 +62,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
         api_use.device(frame, call.named()["device"], "device", call.keywords["device"], call if ours else None)
     api_use.name(frame, node, f"torch.Tensor.{name}", call.node)
     if entry is None:
-        # no tensor has it: somebody else's method, which may wait for the device
-        frame.component(DeviceQueue).unseen(frame, call.node)
-        return receiver if isinstance(receiver, Batches) else UNKNOWN
+        return _of_stranger(frame, call, receiver, node)
     if entry.rule in ("python", "numpy", "none"):
         return _no_tensor(frame, call, receiver, node)
     if entry.rule == "like_input_or_kwarg":
@@ -82,6 +81,17 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     if clash:
         result = stranded(result)
     return shaped(call, name, result, tensor)
+
+
+def _of_stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """A method that no tensor has, but perhaps what a batch is: it may wait for the device, or move what it holds."""
+    frame.component(DeviceQueue).unseen(frame, call.node)
+    if not isinstance(receiver, Batches):
+        return UNKNOWN
+    havoc.handed(frame, call, receiver)
+    for value in call.values() if node.attr in containers.FILLING else ():
+        containers.put_into(frame, receiver, node.value, value)
+    return receiver
 
 
 def _no_tensor(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
