@@ -9,7 +9,17 @@ from collections.abc import Iterator
 
 from devlint.flow.syntax.names import imported
 from devlint.flow.syntax.nodes import DEFINITIONS
-from devlint.rules.code.blocks import Way, around, builds_no_graph, earlier, function_at, stores, way, way_to
+from devlint.rules.code.blocks import (
+    Way,
+    around,
+    builds_no_graph,
+    earlier,
+    function_at,
+    statement_around,
+    stores,
+    way,
+    way_to,
+)
 from devlint.source.syntax import below, says_none, walk
 from devlint.source.tree import Source
 
@@ -57,6 +67,15 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     return any(name in _parameters(scope) for scope in scopes) or any(
         _runs_to_bind(statement, name) for body in ends if isinstance(body, list) for statement in body
     )
+
+
+def is_rebound(source: Source, name: str, node: ast.AST, later: ast.AST) -> bool:
+    """Whether a function may bind a name anew between two places, the later one's statement excluded."""
+    statement = statement_around(source, later) or later
+    start, end = getattr(node, "lineno", 0), getattr(statement, "lineno", 0)
+    rows = stores(around(source, node)).get(name, ())
+    # by way of a loop, anything in the function comes between them
+    return bool(rows) if end < start else any(start <= row < end for row in rows)
 
 
 def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:

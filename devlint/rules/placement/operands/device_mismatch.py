@@ -13,6 +13,7 @@ from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
+    LISTED,
     MODULE,
     Meeting,
     beside,
@@ -258,7 +259,7 @@ def _movable(site: Forward | Operation, stray: Operand) -> bool:
     if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
         # on the CPU on some paths, or on purpose
         return False
-    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role == "tensors":
+    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role == LISTED:
         return False
     if isinstance(getattr(node, "ctx", None), ast.Store) or (isinstance(site.node, ast.AugAssign | ast.Subscript)):
         return False

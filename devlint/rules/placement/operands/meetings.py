@@ -29,6 +29,8 @@ MODULE = "module"
 """The role of the operand that is the called module itself."""
 GENERATOR = "generator"
 """The role of the operand with which an operation draws numbers."""
+LISTED = "tensors"
+"""The role of what is given in a list, under whose name it may be known."""
 _ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
 """Hints for those who ask: what is placed here and not there may be meant so."""
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
@@ -115,7 +117,7 @@ def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -
         return device.text if re.fullmatch(_PATH, device.text) else ""
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
-    if isinstance(operand.node, ast.Name) and operand.role != MODULE:
+    if isinstance(operand.node, ast.Name) and operand.role not in (MODULE, LISTED):
         # where it was put, only the tensor itself can say, and none of the others at hand
         return f"{operand.node.id}.device"
     chosen = tuple(text for text in scope.devices if "." not in text or text.startswith("self."))
