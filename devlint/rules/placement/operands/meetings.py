@@ -16,8 +16,9 @@ from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.syntax.names import of_self
+from devlint.flow.syntax.nodes import parameters
 from devlint.immutable import immutable, replace
-from devlint.rules.code.blocks import keyword_of, receiver
+from devlint.rules.code.blocks import function_at, keyword_of, outermost_function, receiver
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.device_owners import has_device
 from devlint.sites.base import Act, Operand, Scope, Step
@@ -133,6 +134,18 @@ def mere(device: Device) -> bool:
     """Whether nobody in the function chose this device: it is an argument's, or the module's own."""
     elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
     return bool(elsewhere) and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in elsewhere)
+
+
+def told_by_caller(device: Device, source: Source, node: ast.AST) -> bool:
+    """Whether whoever calls the function around ``node`` says where the device is: by a tensor, or by a device."""
+    elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
+    functions = (function_at(source, node), outermost_function(source, node))
+    signatures = (one.args for one in functions if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    given = {parameter.arg for signature in signatures for parameter in parameters(signature)} - {"self"}
+    return bool(elsewhere) and all(
+        leaf.role is Role.INPUT or (leaf.kind is Kind.SYMBOL and leaf.text.partition(".")[0] in given)
+        for leaf in elsewhere
+    )
 
 
 def takes_device(factory: str) -> bool:
