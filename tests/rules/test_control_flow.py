@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from devlint.rules.code.control_flow import conditions, stands_at
+from devlint.rules.code.control_flow import conditions, is_rebound, stands_at
 from devlint.source.tree import Source
 
 
@@ -120,3 +120,22 @@ def test_the_conditions_for_a_place_are_those_of_its_function() -> None:
         "if a:\n    def f():\n        if b:\n            pass\n        elif c:\n            d = here() if e else 0"
     )
     assert [ast.unparse(test) for test in conditions(file, here(file))] == ["b", "c", "e"]
+
+
+@pytest.mark.parametrize(
+    ("body", "rebound"),
+    [
+        ("here()\ny = x * 2", False),
+        ("here()\nx = x.float()\ny = x * 2", True),
+        ("here()\nfor x in y:\n    pass\ny = x * 2", True),
+        ("here()\nx = x * 2", False),
+        ("here()\nx = (\n    x\n    * 2\n)", False),
+        ("x = y\nhere()\ny = x * 2", False),
+        ("for _ in y:\n    y = x * 2\n    x = y\n    here()", True),
+        ("for _ in y:\n    y = x * 2\n    here()", False),
+    ],
+)
+def test_a_name_is_bound_anew_between_two_places(body: str, rebound: bool) -> None:
+    file = source("def f(x, y):\n" + textwrap.indent(body, "    "))
+    product = next(node for node in ast.walk(file.tree) if isinstance(node, ast.BinOp))
+    assert is_rebound(file, "x", here(file), product) is rebound

@@ -8,6 +8,8 @@ import pytest
 
 from devlint import device
 from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
+from devlint.finding import Finding
 from devlint.rules.placement.operands.forward_factory import ForwardFactoryWithoutDevice
 from devlint.sites.base import Operand, Scope
 from devlint.sites.placement import Operation, OperationKind
@@ -90,3 +92,50 @@ def test_a_list_has_no_device(first: str, party: str) -> None:
     site = Operation(join, Scope(module=True), "torch.cat", OperationKind.OPERANDS, (stray, other))
     (report,) = ForwardFactoryWithoutDevice(source).judge(site)
     assert report.help == f"create it on the device of {party}, handed over as an argument if need be"
+
+
+BEFORE = "create it on the device of {}, handed over as an argument if need be"
+
+
+@pytest.mark.parametrize(
+    ("again", "told"),
+    [
+        ("", "create it there: `torch.ones(..., device=y.device)`"),
+        ("y = y.float()", BEFORE.format("`y`")),
+        ("for _ in w: y = y + 1", BEFORE.format("`y`")),
+    ],
+)
+def test_a_name_that_is_bound_anew_before_they_meet_says_nothing_of_the_creation(again: str, told: str) -> None:
+    function = f"""
+def combine(w, where):
+    y = torch.zeros(3).to(where.device) if w else torch.zeros(3)
+    mask = torch.ones(3)
+    {again}
+    return y * mask
+"""
+    (help_,) = (found.help for found in _asked(function))
+    assert help_ == told
+
+
+def test_a_list_that_becomes_a_tensor_has_no_device_before() -> None:
+    function = """
+def collect(rows, w, where):
+    y = w.to(where.device)
+    if rows:
+        y = y.cpu()
+    kept = [y]
+    for row in rows:
+        if row:
+            kept.append(torch.ones(3))
+        else:
+            kept.append(y)
+    kept = torch.stack(kept)
+    return kept, kept.shape
+"""
+    (found,) = _asked(function)
+    assert found.help == BEFORE.format("what else is in `kept`")
+
+
+def _asked(function: str) -> list[Finding]:
+    """What DVL103 tells of a function those who select it."""
+    return check_source("import torch\n" + function, config=Config(rule_layers=(RuleLayer(select=("DVL103",)),)))

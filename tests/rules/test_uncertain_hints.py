@@ -938,3 +938,29 @@ def test_a_module_that_a_test_makes_is_for_those_who_ask() -> None:
     assert told(text, name="net.py") == [("DVL105", "warning")]
     assert told(text, name="tests/net.py") == []
     assert told(text, RuleLayer(("DVL105",)), name="tests/net.py") == [("DVL105", "info")]
+
+
+DRAWN = """\
+import torch
+
+def {name}({parameters}):
+    {chosen}
+    generator = torch.Generator().manual_seed(42)
+    return torch.randn(3, generator=generator, device=device)
+"""
+
+
+@pytest.mark.parametrize("parameters", ["device", "self, device=None"])
+def test_a_mismatch_with_a_device_that_a_fixture_says_is_for_those_who_ask(parameters: str) -> None:
+    """Which may be the CPU in every run; elsewhere, who calls a function gives it what it is made for."""
+    text = DRAWN.format(name="test_numbers", parameters=parameters, chosen="")
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL101",))) == [("DVL101", "error")]
+    assert told(text, name="tests/unit/numbers.py") == []
+    assert told(text.replace("test_numbers", "numbers"), name="numbers.py") == [("DVL101", "error")]
+
+
+def test_a_mismatch_with_a_device_that_a_test_chooses_is_for_all() -> None:
+    chosen = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    text = DRAWN.format(name="test_numbers", parameters="dtype", chosen=chosen)
+    assert told(text) == [("DVL101", "error")]

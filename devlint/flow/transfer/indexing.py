@@ -116,14 +116,14 @@ def _any_item(item: Value) -> Value:
 
 def _one_of(frame: Frame, index: ast.expr, base: Mapping) -> Value:
     """The value of a key that is not known: one of the loaders, where a dict holds nothing else."""
-    keys = _keys(frame, index)
-    held = [value for key, value in base.items if keys is None or key in keys]
+    known = keys(frame, index)
+    held = [value for key, value in base.items if known is None or key in known]
     if not held or base.other is not UNKNOWN or not all(isinstance(value, Loader) for value in held):
         return UNKNOWN
     return functools.reduce(lambda one, other: join(one, other, ITEMS), held)
 
 
-def _keys(frame: Frame, index: ast.expr) -> list[object] | None:
+def keys(frame: Frame, index: ast.expr) -> list[object] | None:
     """What a name stands for which a loop takes from a list of literals, ``None`` where it is anything else."""
     for loop in reversed(frame.loops):
         node = loop.node

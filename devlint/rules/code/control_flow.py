@@ -16,6 +16,7 @@ from devlint.rules.code.blocks import (
     earlier,
     function_at,
     outermost_function,
+    statement_around,
     stores,
     way,
     way_to,
@@ -70,6 +71,15 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     return any(name in _parameters(scope) for scope in scopes) or any(
         _runs_to_bind(statement, name) for body in ends if isinstance(body, list) for statement in body
     )
+
+
+def is_rebound(source: Source, name: str, node: ast.AST, later: ast.AST) -> bool:
+    """Whether a function may bind a name anew between two places, the later one's statement excluded."""
+    statement = statement_around(source, later) or later
+    start, end = getattr(node, "lineno", 0), getattr(statement, "lineno", 0)
+    rows = stores(around(source, node)).get(name, ())
+    # by way of a loop, anything in the function comes between them
+    return bool(rows) if end < start else any(start <= row < end for row in rows)
 
 
 def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:

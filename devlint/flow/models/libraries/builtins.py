@@ -11,7 +11,7 @@ from devlint.flow.domain.objects import PARTIAL, Module, Stateful
 from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.libraries import unknown
-from devlint.flow.models.nn import construction
+from devlint.flow.models.nn import construction, methods
 from devlint.flow.models.torch import factories, tensor_methods
 from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.flow.transfer.device_queue import DeviceQueue, Reading
@@ -26,6 +26,7 @@ _ELEMENTS = ("itertools.cycle", "itertools.islice", "copy.copy")
 _FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.set"})
 _PAIR = 2
+_OWNER_NAME_AND_VALUE = 3
 
 
 def _elements(frame: Frame, call: Call, path: str) -> Value:
@@ -102,8 +103,11 @@ def _default_text(frame: Frame, value: Value) -> str:
 
 def _setattr(frame: Frame, call: Call, path: str) -> Value:
     """An attribute of an object under a name that the code computes, perhaps of a part of a batch."""
-    if call.positional:
-        containers.put_into(frame, call.first, call.nodes[0], call.positional[-1])
+    if len(call.positional) == _OWNER_NAME_AND_VALUE and not call.starred:
+        owner, name, value = call.positional
+        containers.put_into(frame, owner, call.nodes[0], value)
+        if isinstance(owner, Module):
+            methods.set_by_name(frame, owner, call.nodes[1], name, value)
     return unknown.function(frame, call, path)
 
 

@@ -9,16 +9,17 @@ from devlint.flow.catalog import methods, modules
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
-from devlint.flow.domain.heap import ANY, CHANGED, CONSUMER, DEVICE, REGISTERED
-from devlint.flow.domain.objects import Function, Module
+from devlint.flow.domain.heap import ANY, CHANGED, CONSUMER, DEVICE, REGISTERED, attributes
+from devlint.flow.domain.objects import Function, Module, is_host
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Value, is_number
 from devlint.flow.models.nn.forward import check, forward, of_method
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, havoc
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
+from devlint.flow.transfer.indexing import keys
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace
 
@@ -104,6 +105,23 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
             havoc.exchange(frame, call.node.func, module, held)
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)
+
+
+def set_by_name(frame: Frame, module: Module, node: ast.expr, name: Value, value: Value) -> None:
+    """``setattr(module, name, value)``: a tensor that was kept as any of the attributes it may be is there no more.
+
+    Its place may be taken by a parameter, which a module registers.
+    """
+    if is_host(value) or is_number(value):
+        return
+    named = [name.value] if isinstance(name, Const) else keys(frame, node)
+    heap = frame.state.heap
+    given: Value = UNKNOWN
+    if named is not None and isinstance(value, Tensor) and value.grad == "parameter":
+        given = replace(value, buffer=True, origin=value.origin.plain())
+    for known, held in [*attributes(heap, module.oid)]:
+        if isinstance(held, Tensor) and (named is None or known in named):
+            heap[(module.oid, known)] = given
 
 
 class _Module(ObjectModel):

@@ -10,9 +10,10 @@ from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, 
 from devlint.rules.code.blocks import function_at, targets_of, way_to
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.device_candidates import device_at_hand
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, on_samples, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
+    LISTED,
     MODULE,
     Meeting,
     beside,
@@ -21,6 +22,7 @@ from devlint.rules.placement.operands.meetings import (
     meetings,
     mere,
     takes_device,
+    told_by_caller,
 )
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
@@ -74,6 +76,7 @@ class DeviceMismatch(Rule):
     - Items of the list were exchanged afterwards for others elsewhere, as in `kept[-1] = kept[-1].cpu()`.
     - In a file that exports models, by its name, one of the devices is the module's or an argument's: who selects the
       rule is told.
+    - In a test, whoever calls it decides on one of the devices, as a fixture does: who selects the rule is told.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
     - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
     - A notebook keeps the error that it raised: what is there to be shown is for those who select the rule.
@@ -125,7 +128,9 @@ class DeviceMismatch(Rule):
                 steps=meeting.steps,
                 help=help_,
                 # whether a call comes by the one path and then by the other, its caller knows; exports run on the host
-                asked=meeting.partly or (mere(other.device) and is_for_export(self.source.filename)),
+                asked=meeting.partly
+                or (mere(other.device) and is_for_export(self.source.filename))
+                or (in_test(self.source, site.scope) and told_by_caller(other.device, self.source, site.node)),
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
                 implied=stray.device.kind is Kind.CPU and stray.device.implied,
                 assumed=mere(other.device),
@@ -258,7 +263,7 @@ def _movable(site: Forward | Operation, stray: Operand) -> bool:
     if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
         # on the CPU on some paths, or on purpose
         return False
-    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role == "tensors":
+    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role == LISTED:
         return False
     if isinstance(getattr(node, "ctx", None), ast.Store) or (isinstance(site.node, ast.AugAssign | ast.Subscript)):
         return False

@@ -20,10 +20,19 @@ from devlint.rules.code.blocks import (
     targets_of,
     way_to,
 )
-from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.control_flow import is_rebound, stands_at
 from devlint.rules.code.device_owners import has_device
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
-from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, mere, takes_device
+from devlint.rules.placement.operands.meetings import (
+    LISTED,
+    MODULE,
+    Meeting,
+    beside,
+    can_be_told,
+    meetings,
+    mere,
+    takes_device,
+)
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.file_kinds import is_for_export
@@ -156,18 +165,11 @@ class ForwardFactoryWithoutDevice(Rule):
             if meeting.creation is None or self._may_stay(meeting, meeting.creation, site):
                 continue
             happens, verb, raises = _words(meeting, site)
-            # what the place of the meeting knows of devices is known at the creation only if both are in one function
-            here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
-            target = (_caller(self.source, site) or beside(meeting.other, self.source, site)) if here else ""
-            if here and not target and isinstance(meeting.other.node, ast.Name):
-                # of what is taken from a list, only the part has a device
-                part = meeting.other.node.id
-                target = f"{part}.device" if has_device(self.source, site.node, part) else ""
+            target = self._target(site, meeting, meeting.creation)
             listed = isinstance(meeting.other.node, ast.Name) and _is_appended_to(
                 around(self.source, site.node), meeting.other.node.id
             )
-            stands = target and stands_at(self.source, target, meeting.creation)
-            target = as_written(self.source, target if stands else "")
+            target = as_written(self.source, target)
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
@@ -192,6 +194,22 @@ class ForwardFactoryWithoutDevice(Rule):
                 or meeting.stray.factory in UNWRITTEN,
                 assumed=mere(meeting.other.device),
             )
+
+    def _target(self, site: Forward | Operation | Hint, meeting: Meeting, made: ast.AST) -> str:
+        """An expression for where the other operand is, which says so where the tensor is made; empty for none."""
+        other = meeting.other
+        if function_at(self.source, made) is not function_at(self.source, site.node):
+            # what the place of the meeting knows of devices is known at the creation only if both are in one function
+            return ""
+        target = _caller(self.source, site) or beside(other, self.source, site)
+        named = other.node.id if isinstance(other.node, ast.Name) else ""
+        if not target and named and other.role != LISTED:
+            # of what is taken from a list, only the part has a device
+            target = f"{named}.device" if has_device(self.source, site.node, named) else ""
+        if target == f"{named}.device" and other.device.role is not Role.INPUT:
+            # what the name stands for here is not what it stood for before
+            target = "" if is_rebound(self.source, named, made, site.node) else target
+        return target if target and stands_at(self.source, target, made) else ""
 
     def _is_replaced_first(self, made: ast.AST, met: ast.AST) -> bool:
         """Whether the first round of a loop puts something else in the place of a tensor, before it is met."""

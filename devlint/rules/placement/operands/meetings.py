@@ -16,8 +16,9 @@ from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.syntax.names import of_self
+from devlint.flow.syntax.nodes import parameters
 from devlint.immutable import immutable, replace
-from devlint.rules.code.blocks import keyword_of, receiver
+from devlint.rules.code.blocks import function_at, keyword_of, outermost_function, receiver
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.device_owners import has_device
 from devlint.sites.base import Act, Operand, Scope, Step
@@ -29,6 +30,8 @@ MODULE = "module"
 """The role of the operand that is the called module itself."""
 GENERATOR = "generator"
 """The role of the operand with which an operation draws numbers."""
+LISTED = "tensors"
+"""The role of what is given in a list, under whose name it may be known."""
 _ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
 """Hints for those who ask: what is placed here and not there may be meant so."""
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
@@ -115,7 +118,7 @@ def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -
         return device.text if re.fullmatch(_PATH, device.text) else ""
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
-    if isinstance(operand.node, ast.Name) and operand.role != MODULE:
+    if isinstance(operand.node, ast.Name) and operand.role not in (MODULE, LISTED):
         # where it was put, only the tensor itself can say, and none of the others at hand
         return f"{operand.node.id}.device"
     chosen = tuple(text for text in scope.devices if "." not in text or text.startswith("self."))
@@ -131,6 +134,18 @@ def mere(device: Device) -> bool:
     """Whether nobody in the function chose this device: it is an argument's, or the module's own."""
     elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
     return bool(elsewhere) and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in elsewhere)
+
+
+def told_by_caller(device: Device, source: Source, node: ast.AST) -> bool:
+    """Whether whoever calls the function around ``node`` says where the device is: by a tensor, or by a device."""
+    elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
+    functions = (function_at(source, node), outermost_function(source, node))
+    signatures = (one.args for one in functions if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    given = {parameter.arg for signature in signatures for parameter in parameters(signature)} - {"self"}
+    return bool(elsewhere) and all(
+        leaf.role is Role.INPUT or (leaf.kind is Kind.SYMBOL and leaf.text.partition(".")[0] in given)
+        for leaf in elsewhere
+    )
 
 
 def takes_device(factory: str) -> bool:
