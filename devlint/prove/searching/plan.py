@@ -17,6 +17,8 @@ from devlint.prove.searching.entries import Entry
 Path = tuple[str, ...]
 """Where an argument is: of the constructor (``made``), of the call or of its result, then by names inward."""
 MADE, CALLED, RESULT = "made", "called", "result"
+VARIABLES = frozenset({"model", "made"})
+"""What a script calls the object that it makes: a module of torch, or something else."""
 APART = "apart"
 """A place: the object stays on the host, and its arguments are on the accelerator."""
 DEEPEST = 4

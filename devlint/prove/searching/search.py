@@ -30,7 +30,7 @@ from devlint.prove.running.trial import (
     Trial,
     Watch,
 )
-from devlint.prove.searching.plan import APART, MADE, Plan, Slot, Target
+from devlint.prove.searching.plan import APART, MADE, VARIABLES, Plan, Slot, Target
 
 MOST_RUNS = 400
 """So many calls are made at most."""
@@ -184,7 +184,7 @@ class Search:
             if is_deep and slot.path[-1] not in blamed:
                 continue
             rank = _suspicion(slot, value, trial, blamed) + _DEEP * is_deep
-            if slot.path[0] == MADE and self.watch.seconds_making:
+            if slot.path[0] == MADE and self.watch.seconds_making and trial.names.keys() & VARIABLES:
                 rank += _COSTLY
             for more, option in _options(slot, value, trial):
                 if option is not value:
