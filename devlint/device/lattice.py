@@ -114,6 +114,9 @@ class Device:
             return self.assume(AVAILABLE, True).switched
         if self.guard is ITEMS or isinstance(self.guard, EachItem):
             return False
+        if items := next((guard for guard in self.guards() if guard is ITEMS or isinstance(guard, EachItem)), None):
+            # one item that stays on the CPU whatever the code has chosen is enough
+            return self.assume(items, True).switched and self.assume(items, False).switched
         if self.then is not None and self.other is not None and isinstance(self.guard, LoopRound):
             # a round that finds it on the CPU finds it there whatever the machine has
             return self.then.switched and self.other.switched

@@ -281,12 +281,19 @@ def _replaced(frame: Frame, listed: Sequence, index: Value, value: Value) -> Seq
 
 
 def _filled(mapping: Mapping, value: Value) -> Value:
-    """A dict with one more entry, under a key that is not known."""
+    """A dict with one more entry, under a key that is not known: it may be that of any entry which was there."""
     if mapping.items:
-        return Mapping(mapping.items)
+        return Mapping(tuple((key, _kept(old, value)) for key, old in mapping.items))
     if isinstance(value, Unknown):
         return UNKNOWN
     return Mapping((), value if mapping.other is UNKNOWN else add_item(mapping.other, value))
+
+
+def _kept(old: Value, new: Value) -> Value:
+    """What an entry is that may have been replaced: known if it is in the same place as before, or no tensor came."""
+    if isinstance(old, Tensor) and isinstance(new, Tensor):
+        return old if old.device == new.device else UNKNOWN
+    return old if isinstance(new, Const) else UNKNOWN
 
 
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
