@@ -14,6 +14,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from devlint.auditor.compatibility import is_compiling, wrap_backward
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
@@ -43,10 +44,7 @@ class LoopHooks(Listener):
     def install(self) -> None:
         """Hook in."""
         self.session.patches.set(_BaseDataLoaderIter, "__next__", self._wrap_next(_BaseDataLoaderIter.__next__))
-        graph = torch.autograd.graph
-        wrapped = self._wrap_backward(graph._engine_run_backward)
-        for module in (graph, torch.autograd):
-            self.session.patches.set(module, "_engine_run_backward", wrapped)
+        wrap_backward(self.session.patches, self._wrap_backward)
         self.session.patches.add(register_optimizer_step_post_hook(self._optimizer_step).remove)
         self.loaders.gone = self.steps.gone
         self.loaders.training = self.steps.training_loaders
@@ -104,7 +102,7 @@ class LoopHooks(Listener):
 
     def _wrap_backward(self, original: _Function) -> _Function:
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            if not self.session.alive or self._backwards or torch.compiler.is_compiling():
+            if not self.session.alive or self._backwards or is_compiling():
                 return original(*args, **kwargs)
             trains = self.session.guarded(self._backward, args, kwargs)
             self._backwards += 1

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 
+from devlint.auditor.compatibility import is_compiling
 from devlint.auditor.explanation.explain import chain, examine
 from devlint.auditor.explanation.messages import is_mismatch
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors, path_of
@@ -135,11 +136,11 @@ class ForwardCheck(Listener):
         guarded, enter, leave = self._session.guarded, self._see_enter, self._see_leave
 
         def entering(module: nn.Module, args: object) -> None:
-            if not torch.compiler.is_compiling():
+            if not is_compiling():
                 guarded(enter, module)
 
         def leaving(module: nn.Module, args: object, *rest: object) -> None:
-            if not torch.compiler.is_compiling():
+            if not is_compiling():
                 guarded(leave, module, args, rest)
 
         known = inspect.signature(hooks.register_module_forward_hook).parameters
@@ -187,7 +188,7 @@ class ForwardCheck(Listener):
     # what the hooks do
 
     def _first(self, module: nn.Module, args: object) -> None:
-        if not torch.compiler.is_compiling():
+        if not is_compiling():
             self._session.guarded(self._see_first, module)
 
     def _see_first(self, module: nn.Module) -> None:

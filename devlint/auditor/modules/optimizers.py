@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.modules import module as hooks
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from devlint.auditor.compatibility import is_compiling
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
 from devlint.auditor.session import Listener, Session, emit
@@ -73,7 +74,7 @@ class Optimizers(Listener):
         return {"optimizers": tuple(told)}
 
     def _registered(self, module: nn.Module, name: str, parameter: object) -> None:
-        if not torch.compiler.is_compiling() and self._session.alive and parameter is not None:
+        if not is_compiling() and self._session.alive and parameter is not None:
             self._owners[id(parameter)] = (weakref.ref(module), name)
 
     def _note(self, optimizer: torch.optim.Optimizer) -> None:

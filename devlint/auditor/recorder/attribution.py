@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, Literal, NamedTuple
 
 import torch
-import torch.autograd.graph
 
+from devlint.auditor.compatibility import wrap_backward
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.session import Listener, Session
 
@@ -52,7 +53,9 @@ class Attribution(Listener):
 
     def install(self) -> None:
         """Learn when autograd runs."""
-        original = torch.autograd.graph._engine_run_backward
+        wrap_backward(self._session.patches, self._wrap_backward)
+
+    def _wrap_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session, running = self._session, self._running
 
         def run_backward(*args: Any, **kwargs: Any) -> Any:
@@ -66,9 +69,7 @@ class Attribution(Listener):
                 running.remove(start)
 
         self._engine = run_backward.__code__
-        for module in (torch.autograd.graph, torch.autograd):
-            if vars(module).get("_engine_run_backward") is original:
-                self._session.patches.set(module, "_engine_run_backward", run_backward)
+        return run_backward
 
     def origin(self) -> Origin:
         """Where the caller was called from."""

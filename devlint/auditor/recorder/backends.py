@@ -53,7 +53,7 @@ class Originals:
         self.looks_up = hasattr(torch.library, "get_kernel")
         """Whether torch can hand its kernels out; it can since 2.9."""
         if not self.looks_up and not hasattr(torch._ops.OpOverload, "redispatch"):
-            raise NoBackendError(f"torch {torch.__version__} is too old for the audit, which needs torch 2.2 or newer")
+            raise NoBackendError(f"torch {torch.__version__} is too old for the audit, which needs torch 2.3 or newer")
 
     def find(self, name: str, key: str = "") -> Kernel | None:
         """The kernel of an operator (``repeat_interleave.Tensor``), ``None`` where it has none that can be reached.

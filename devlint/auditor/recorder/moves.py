@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from devlint.auditor.compatibility import is_compiling
 from devlint.auditor.history import What
 from devlint.auditor.introspection.tensors import all_tensors
 from devlint.auditor.session import Listener, Session
@@ -67,7 +68,7 @@ class Moves(Listener):
 
         def method(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if (
-                torch.compiler.is_compiling()
+                is_compiling()
                 or not session.alive
                 or getattr(local, "inside", False)
                 or not (named or _names_device(args, kwargs))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 
+from devlint.auditor.compatibility import is_compiling
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Listener, Session
@@ -47,7 +48,7 @@ class Syncs(Listener):
         session, local = self._session, self._local
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not session.alive or getattr(local, "inside", False):
+            if is_compiling() or not session.alive or getattr(local, "inside", False):
                 return original(*args, **kwargs)
             local.inside = True
             entered = self._warnings.enter()
