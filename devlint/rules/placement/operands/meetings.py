@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-from devlint.device import Conjunction, Device, EachItem, Kind, LoopRound, Predicate, Returned, Role
+from devlint.device import ITEMS, Conjunction, Device, EachItem, Kind, LoopRound, Predicate, Returned, Role
 from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.creation import INDEXES
@@ -194,7 +194,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
     severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
     # not so the rounds of a loop, and the items of a list, which all come
-    partly = _cpu(stray.device) < 2 and isinstance(stray.device.guard, (Predicate, Conjunction, Returned))
+    partly = not _comes(stray.device) and isinstance(stray.device.guard, (Predicate, Conjunction, Returned))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
@@ -213,6 +213,14 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # who copies to the host what then meets parameters of the module takes them to be there, but for what torch calls
     taken = is_fetched(stray) and scope.function not in _STEPS
     return Meeting(stray, other, severity, partly=partly or taken) if aware else None
+
+
+def _comes(device: Device) -> bool:
+    """Whether something is on the CPU, or an item of it or a round, whichever way its conditions go."""
+    if device.then is None or device.other is None:
+        return device.kind is Kind.CPU
+    some = any if device.guard is ITEMS or isinstance(device.guard, (EachItem, LoopRound)) else all
+    return some(map(_comes, (device.then, device.other)))
 
 
 def _is_field(node: ast.AST) -> bool:
