@@ -2,6 +2,8 @@
 
 pytest loads this module at every start, so it imports nothing but pytest: what it takes comes with the option, or with
 the first test that asks for an audit.
+
+PYTEST_DONT_REWRITE: the process for single tests imports it before pytest, which is not to warn of that.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -214,6 +215,42 @@ def test_the_configuration_and_xdist(suite: pytest.Pytester) -> None:
     result = run(suite, "--no-devlint-simulate", *chosen)
     result.assert_outcomes(passed=3)
     assert "devlint:" not in result.stdout.str()
+
+
+STRICT = """\
+import os
+import subprocess
+import sys
+
+def test_it():
+    import torch
+
+    assert torch.ones(1, device="cuda").item() == 1
+
+def test_in_a_process_of_its_own():
+    if "INNER" not in os.environ:
+        command = [sys.executable, "-m", "pytest", "-W", "error", "test_strict.py"]
+        subprocess.run(command, env={**os.environ, "INNER": "1"}, check=True)
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_warnings_may_be_errors(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: list[str]) -> None:
+    """pytest warns of modules of its plugins that have been imported before it: it finds those of installed ones."""
+    needs_the_simulation()
+    if workers:
+        pytest.importorskip("xdist")
+    metadata = suite.mkdir("devlint-0.0.0.dist-info")
+    metadata.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: devlint\nVersion: 0.0.0\n")
+    metadata.joinpath("entry_points.txt").write_text("[pytest11]\ndevlint = devlint.testing\n")
+    metadata.joinpath("RECORD").write_text("devlint/__init__.py,,\ndevlint/testing/__init__.py,,\n")
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.setenv("PYTHONPATH", f"{suite.path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    suite.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
+    suite.makepyfile(test_strict=STRICT)
+    result = run(suite, "-W", "error", "--devlint-simulate", *workers)
+    result.assert_outcomes(passed=2)
+    assert "Warning" not in result.stdout.str() + result.stderr.str()
 
 
 def test_the_debugger_starts_where_it_would_on_a_gpu(suite: pytest.Pytester) -> None:
