@@ -86,7 +86,21 @@ self.mask | cpu | attribute
     `mask` is a plain attribute, not a buffer, so `.to()` did not move it
     at: self.mask = nn.Transformer.generate_square_subsequent_mask(5)
 layer.self_attn.in_proj_weight | device | parameter
-query | device | input
+x | device | input
+""",
+)
+
+case(
+    "rnn input",
+    """
+rnn = nn.LSTM(8, 3).to(device)
+rnn(torch.randn(2, 1, 8))
+""",
+    at="rnn(torch.randn(2, 1, 8))",
+    module="LSTM",
+    parties="""
+torch.randn(2, 1, 8) | cpu | input
+rnn.weight_ih_l0 | device | parameter
 """,
 )
 

@@ -202,11 +202,21 @@ class _Examination:
             if is_placed(tensor):
                 role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
                 yield Operand(f"{name}.{part}" if name else part, device_of(tensor), tensor, role, module)
-        for position, (text, value) in enumerate(_arguments(stop)):
+        for position, (text, value) in enumerate(self._given(module, stop)):
             for path, tensor in leaves(value, text):
                 if is_placed(tensor):
                     shown = self._spelled(tensor) or self._argument(module, position) or path
                     yield Operand(shown, device_of(tensor), tensor, "input")
+
+    def _given(self, module: nn.Module, stop: Stop) -> list[tuple[str, object]]:
+        """What a method of a module was called with, by name; its own variables may hold something else by now."""
+        calls = (each for each in self.trail.stops if each.this is module and each.frame.f_code.co_name in _CALLS)
+        call = next((each.frame.f_locals for each in calls if "args" in each.frame.f_locals), None)
+        if call is None or stop.frame.f_code.co_name != "forward":
+            return _arguments(stop)
+        code, args, kwargs = stop.frame.f_code, call["args"], call.get("kwargs") or {}
+        names = code.co_varnames[1 : code.co_argcount]
+        return [*zip(names, args, strict=False), *kwargs.items()]
 
     def _expression(self) -> Iterator[Operand]:
         """The operands of the expression that failed, in the innermost code that is not torch's."""
