@@ -385,6 +385,11 @@ SILENT = {
     "a checkpoint": "raise RuntimeError('Attempting to deserialize object on a CUDA device but "
     "torch.cuda.is_available() is False.')\n",
     "out of memory": "raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB.')\n",
+    "the output of a process": """
+said = "Traceback (most recent call last):\\n  y.to('cuda:7')\\nE: Expected all tensors to be on the same device"
+raise RuntimeError(f"{device}: {said}")
+""",
+    "an assertion on a text": "text = 'found cpu, but all have to be on the same device'\nassert not text, text\n",
     "user code is not run": """
 class Batch:
     @property
