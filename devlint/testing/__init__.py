@@ -73,6 +73,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """What was asked for in vain."""
+    options = config.option
+    if options.devlint_simulate is False and options.devlint_compare_cpu:
+        return "devlint: --devlint-compare-cpu has no effect with --no-devlint-simulate"
+    return None
+
+
 @pytest.fixture
 def device_audit(request: pytest.FixtureRequest) -> Callable[..., Block]:
     """Audits a block of a test: ``with device_audit(h2d_per_step=2) as run:``; budgets are enforced at its end.

@@ -176,15 +176,14 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
     assert "= tests: test_shop.py::test_model[cuda:0] and 1 more\n" in errors
     missing, failures, lines = (part.splitlines() for part in re.split(r"\n\n", rest))
-    assert missing == ["torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"]
+    assert " ".join(missing) == "torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"
     assert [line.split("  ")[:2] for line in failures] == [
         ["Fails only with an accelerator (1)"],
         ["", "test_shop.py::test_automatic"],
         ["Fails on the CPU, too (1)"],
         ["", "test_shop.py::test_broken"],
-        ["Fails with an accelerator, and does not run on the CPU (4)"],
+        ["Fails with an accelerator, and does not run on the CPU (3)"],
         ["", "test_shop.py::test_model[cuda:0]"],
-        ["", "test_shop.py::test_not_simulated"],
         ["", "test_shop.py::test_audited"],
         ["", "test_shop.py::test_for_a_real_one"],
     ]
@@ -253,6 +252,97 @@ def test_warnings_may_be_errors(suite: pytest.Pytester, monkeypatch: pytest.Monk
     assert "Warning" not in result.stdout.str() + result.stderr.str()
 
 
+KINDS = """\
+import subprocess
+import sys
+import unittest
+
+import torch
+
+D = torch.device("cuda")
+CUDA = torch.cuda.is_available()
+CODE = "import torch\\nx = torch.ones(2, device='cuda:0')  # not cuda:7\\ntorch.ones(2) + x"
+
+def test_memory():
+    torch.empty(10**14, device=D)
+
+def test_index():
+    torch.ones(3, device=D)[torch.tensor([7], device=D)]
+
+def test_dtype():
+    whole = torch.ones(2, 2, dtype=torch.long, device=D)
+    whole @ whole
+
+def test_ordinal():
+    torch.ones(3, device="cuda:5")
+
+def test_shapes():
+    torch.ones(2, 3, device=D) @ torch.ones(2, 3, device=D)
+
+def test_quantized():
+    torch.quantize_per_tensor(torch.ones(2, device=D if CUDA else "cpu"), 0.1, 0, torch.qint8)
+
+def test_mismatch():
+    torch.ones(2, device=D) + torch.ones(2)
+
+def test_process():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+def test_words():
+    assert "same device" not in "Expected all tensors to be on the same device, but found cpu and cuda:0"
+
+class Cases(unittest.TestCase):
+    def test_parts(self):
+        with self.subTest("one"):
+            assert 1 == 2
+"""
+SUBTESTS = """\
+import torch
+
+def test_wrong(subtests):
+    with subtests.test("one"):
+        assert 1 == 2
+
+def test_wanting(subtests):
+    with subtests.test("one"):
+        torch.ones(2, device="cuda") + torch.ones(2)
+"""
+
+
+def test_each_failure_is_of_its_kind(suite: pytest.Pytester) -> None:
+    needs_the_simulation()
+    suite.makepyfile(test_kinds=KINDS)
+    with_subtests = hasattr(pytest, "Subtests")
+    if with_subtests:
+        suite.makepyfile(test_subtests=SUBTESTS)
+    text = section(run(suite, "--devlint-simulate", "--devlint-compare-cpu"))
+    errors, others, missing, failures, *_ = re.split(r"\n\n(?=Tensors|devlint|Needs|Besides|Lines)", text)
+    assert len(re.findall("DVL101", errors)) == 1 + with_subtests
+    assert "cuda:7" not in text
+    assert re.findall(r"(?m)^(.*?)(?:: .*| \(\d\))$", others) == [
+        "Tensors on different devices in a process that the test started",
+        "  test_kinds.py::test_process  RuntimeError",
+        "Refused by the device, as by a real one",
+        "  test_kinds.py::test_memory  test_kinds.py:12  OutOfMemoryError",
+        "  test_kinds.py::test_index  test_kinds.py:15  AcceleratorError",
+        "  test_kinds.py::test_dtype  test_kinds.py:19  NotImplementedError",
+        "  test_kinds.py::test_ordinal  test_kinds.py:22  AcceleratorError",
+    ]
+    assert " ".join(missing.split()).endswith(" (test_kinds.py::test_quantized)")
+    assert max(map(len, missing.splitlines())) <= 100
+    wanting = ["memory", "index", "dtype", "ordinal", "shapes", "mismatch", "process"]
+    assert [line.split("  ")[:2] for line in failures.splitlines()] == [
+        [f"Needs an accelerator: fails on the CPU for want of one ({7 + with_subtests})"],
+        *(["", f"test_kinds.py::test_{name}"] for name in wanting),
+        *[["", "test_subtests.py::test_wanting"]][:with_subtests],
+        [f"Fails on the CPU, too ({2 + with_subtests})"],
+        ["", "test_kinds.py::test_words"],
+        ["", "test_kinds.py::Cases::test_parts"],
+        *[["", "test_subtests.py::test_wrong"]][:with_subtests],
+    ]
+
+
 def test_the_debugger_starts_where_it_would_on_a_gpu(suite: pytest.Pytester) -> None:
     needs_the_simulation()
     suite.makepyfile("import torch\n\ndef test_it():\n    torch.nn.Linear(2, 2)(torch.ones(1, 2, device='cuda'))\n")
@@ -277,14 +367,19 @@ def test_what_could_not_be_collected_is_no_test_that_failed(suite: pytest.Pytest
         test_one="import nothing_of_that_name\n",
         test_two="import torch\n\nassert not torch.cuda.is_available()\n",
         test_three="def test_it():\n    pass\n",
+        test_four="import torch\n\ntorch.ones(2, device='cuda') @ torch.ones(3, device='cuda')\n",
     )
-    for options in ([], ["--devlint-compare-cpu"]):
+    in_vain = "--devlint-compare-cpu has no effect: no test has run that it could run again\n"
+    for options, more in (([], ""), (["--devlint-compare-cpu"], in_vain)):
         result = run(suite, "--devlint-simulate", *options)
-        result.assert_outcomes(errors=2)
+        result.assert_outcomes(errors=3)
         assert section(result) == (
-            "No device error among the failures.\n\n"
-            "test_one.py and 1 more could not be collected: their tests did not run\n"
+            "No test failed of tensors on different devices.\n\n"
+            f"test_four.py and 2 more could not be collected: their tests did not run\n{more}"
         )
+        assert "devlint/simulator" not in result.stdout.str()
+    result = run(suite, "--no-devlint-simulate", "--devlint-compare-cpu")
+    result.stdout.fnmatch_lines(["devlint: --devlint-compare-cpu has no effect with --no-devlint-simulate"])
 
 
 def test_the_program_that_runs_pytest_has_no_lines(suite: pytest.Pytester) -> None:
