@@ -1,4 +1,7 @@
-"""devlint finds PyTorch device bugs in code as it is read and as it is run."""
+"""devlint finds PyTorch device bugs in code as it is read and as it is run.
+
+PYTEST_DONT_REWRITE: processes that a simulated one starts import it before pytest, which is not to warn of that.
+"""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ TORCHES = frozenset({"torch", "torchgen", "functorch"})
 OPERATIONS = re.compile(r"[/\\]torch[/\\](?:optim|distributions|nn(?![/\\](?:modules[/\\]module|parameter)\.py))[/\\]")
 """Where torch's own Python computes, and by which way a copy or a wait came about is worth knowing: a layer, an
 optimizer, the checks of a distribution.  All else of torch hands over what the caller asked for."""
+_MOVES = frozenset({"_apply", "to", "cuda", "cpu", "pin_memory"})
+"""Methods there that hand over, too: a layer's own way of being moved, and that of a packed sequence."""
 _COMPILED = re.compile(r"[/\\]torchinductor_[^/\\]*[/\\]")
 """Where torch.compile keeps the code that it generates."""
 
@@ -139,6 +141,8 @@ class Frames:
             # not remembered, as such code may be generated anew in every step
             return _INTERNAL
         kind = _PROJECT if name.startswith("<") else self._kind(os.path.normcase(_absolute(name)))
+        if kind == _TORCH and code.co_name in _MOVES:
+            kind = _INTERNAL
         self._alive.append(code)
         self._kinds[id(code)] = kind
         return kind

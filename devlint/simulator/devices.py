@@ -9,9 +9,13 @@ from typing import Any
 
 import torch
 
+from devlint.simulator import errors
+
 NAME = "cuda"
 """The type of the virtual devices: ``torch.device(NAME, 1)`` is the second one."""
 
+_INVALID_DEVICE = 101
+"""``cudaErrorInvalidDevice``."""
 _count = 0
 _of_thread = threading.local()
 _Device = torch.device
@@ -62,13 +66,10 @@ def set_current(index: int) -> None:
 
 
 def check_index(index: int) -> int:
-    """The index itself; raises ``RuntimeError`` with CUDA's text if there is no such device."""
+    """The index itself; raises what CUDA does, a ``RuntimeError``, if there is no such device."""
     if not 0 <= index < _count:
-        raise RuntimeError(
-            "CUDA error: invalid device ordinal\n"
-            "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below "
-            "might be incorrect."
-        )
+        hint = "GPU device may be out of range, do you have enough GPUs?"
+        raise errors.of_driver(_INVALID_DEVICE, "invalid device ordinal", hint)
     return index
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import torch
 
@@ -37,6 +38,22 @@ makes them, and that cuDNN takes a convolution or a batch norm is inferred from 
 def error(name: str, *gaps: object) -> RuntimeError:
     """The exception with the text of this name, its gaps filled in."""
     return RuntimeError(TEXTS[name].format(*gaps))
+
+
+_Accelerator: Any = getattr(torch, "AcceleratorError", RuntimeError)
+_CALL = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+    "incorrect.\n"
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+
+
+def of_driver(code: int, words: str, hint: str) -> Exception:
+    """What a call of CUDA raises that failed with this code (c10/cuda/CUDAException.cpp): its words and a hint."""
+    error = _Accelerator(f"CUDA error: {words}\n{hint}\n{_CALL}")
+    error.error_code = code
+    return error  # type: ignore[no-any-return]  # an exception
 
 
 def no_kernel(operation: str, kind: str) -> NotImplementedError:

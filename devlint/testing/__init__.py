@@ -2,6 +2,8 @@
 
 pytest loads this module at every start, so it imports nothing but pytest: what it takes comes with the option, or with
 the first test that asks for an audit.
+
+PYTEST_DONT_REWRITE: the process for single tests imports it before pytest, which is not to warn of that.
 """
 
 from __future__ import annotations
@@ -69,6 +71,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the marker."""
     config.addinivalue_line("markers", MARKER)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """What was asked for in vain."""
+    options = config.option
+    if options.devlint_simulate is False and options.devlint_compare_cpu:
+        return "devlint: --devlint-compare-cpu has no effect with --no-devlint-simulate"
+    return None
 
 
 @pytest.fixture

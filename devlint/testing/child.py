@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import pytest
 
+from devlint.testing.failures import NEEDS_ONE, wants_an_accelerator
 from devlint.testing.marks import SIMULATED, concerns
 
 _QUIET: dict[str, Any] = {
@@ -35,6 +36,7 @@ class Worker:
         self._replies = replies
         self._pid = os.getpid()
         self._errors: list[str] = []
+        self._subtests: list[pytest.TestReport] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Generator[None, None, None]:
@@ -55,6 +57,25 @@ class Worker:
         """Remember what could not be imported here."""
         if report.failed:
             self._errors.append(report.longreprtext)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Say in a report that a test has failed since there is no accelerator."""
+        report = yield
+        if (
+            not self._devices
+            and report.failed
+            and call.excinfo is not None
+            and wants_an_accelerator(call.excinfo.value)
+        ):
+            vars(report)[NEEDS_ONE] = True
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Hear of a subtest, which reports itself while its test runs."""
+        self._subtests.append(report)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -84,7 +105,9 @@ class Worker:
         from _pytest.runner import runtestprotocol
 
         # Nobody knows which test comes next, so all that it has set up is torn down.
+        self._subtests.clear()
         reports = runtestprotocol(item, log=False, nextitem=None)
+        reports = [*self._subtests, *reports]
         if os.getpid() != self._pid:
             # a process that the test has forked, and whose error has brought it here, is not to answer for it
             os._exit(1)

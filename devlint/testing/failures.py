@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Literal, TypedDict
@@ -16,34 +17,94 @@ from devlint.testing.parent import Elsewhere, ProcessEndedError
 
 _SIMULATOR = "devlint.simulator."
 _NOT_SIMULATED = "devlint does not simulate"
-OnTheHost = Literal["passes", "fails", "does not run"]
+_REFUSED = re.compile(
+    r"CUDA error: |CUDA out of memory|\"[\w.]+\" not implemented for '|getCudnnDataType|.*dtypes on CUDA"
+    r"|Could not run '.*' with arguments from the '\w*CUDA' backend|.* does not have a deterministic implementation"
+)
+"""What the simulator says of computations that CUDA refuses; what it passes on is any mistake of the caller."""
+_WANTING = re.compile(
+    r"Torch not compiled with CUDA|not linked with support for (?:cuda|CUDA)|No CUDA GPUs are available"
+    r"|no NVIDIA driver|torch\.cuda\.is_available\(\) is False|from the 'CUDA' backend|ATen_cuda library"
+    r"|when none is available|Tried to instantiate dummy base class|has no attribute '_cuda_"
+    r"|False = <(?:built-in )?function is_available|(?i:cuda (?:is )?(?:not available|unavailable))"
+)
+"""What is said by torch, and by others, where there is no CUDA."""
+NEEDS_ONE = "devlint_needs_an_accelerator"
+"""The attribute of a report, where there is none, of a test that failed for want of one."""
+OnTheHost = Literal["passes", "needs one", "fails", "does not run"]
 """What a test does where there is no accelerator."""
 
 
 class Told(TypedDict):
     """What a report carries of an exception, in words that every process understands.
 
-    ``error`` is its text on one line; ``mismatch`` is the JSON of a :class:`Mismatch`; ``missing`` is what devlint says
-    it does not simulate.  What does not apply is empty.
+    ``error`` is its text on one line; ``mismatch`` is the JSON of a :class:`Mismatch`; ``elsewhere`` is what another
+    process said of one; ``missing`` is what devlint says it does not simulate; ``refused`` is what CUDA refuses, too,
+    and ``file`` and ``line`` are where.  What does not apply is empty.
     """
 
     error: str
     mismatch: str
+    elsewhere: str
     missing: str
+    refused: str
+    file: str
+    line: int
+
+
+def unknown(error: str) -> Told:
+    """What is told of a test whose exception nobody could look at, such as that of a worker which died."""
+    return Told(error=error, mismatch="", elsewhere="", missing="", refused="", file="", line=0)
 
 
 def told(error: BaseException, frames: Frames) -> Told:
     """What an exception has to do with devices; the variables in its traceback still live."""
-    from devlint.auditor.explanation.explain import chain, examine
+    from devlint.auditor.explanation.explain import examine
+    from devlint.auditor.explanation.origin import chain, of_another_process
+    from devlint.auditor.explanation.trail import follow
 
+    why = unknown(_first_line(error))
     try:
         found = examine(error, error.__traceback__, frames)
+        if found is not None:
+            return {**why, "mismatch": msgspec.json.encode(found.mismatch).decode()}
+        why["elsewhere"] = one_line(of_another_process(error, frames))
+        missing = next((str(one) for one in chain(error) if _NOT_SIMULATED in str(one)), "")
+        why["missing"] = one_line(missing[missing.find(_NOT_SIMULATED) :])
+        refused = next(filter(_is_refused, chain(error)), None)
+        stop = follow(refused.__traceback__, frames).project if refused is not None else None
+        if refused is not None:
+            why["refused"] = _first_line(refused)
+        if stop is not None:
+            place = stop.place()
+            why["file"], why["line"] = place.file, place.line
     except Exception:  # the test has failed of something else, and is to be shown
-        found = None
-    missing = next((str(one) for one in chain(error) if _NOT_SIMULATED in str(one)), "")
-    text = one_line(f"{type(error).__name__}: {error}".partition("\n")[0])
-    mismatch = msgspec.json.encode(found.mismatch).decode() if found is not None else ""
-    return Told(error=text, mismatch=mismatch, missing=one_line(missing[missing.find(_NOT_SIMULATED) :]))
+        return why
+    return why
+
+
+def _first_line(error: BaseException) -> str:
+    return one_line(f"{type(error).__name__}: {error}".partition("\n")[0])
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether CUDA refuses it as the simulator does, which has raised it itself."""
+    import torch
+
+    from devlint.auditor.explanation.origin import raised_in
+
+    if isinstance(error, (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.OutOfMemoryError))):
+        return True
+    frame = raised_in(error)
+    raiser = frame.f_globals.get("__name__", "") if frame is not None else ""
+    return raiser.startswith(_SIMULATOR) and _REFUSED.match(str(error)) is not None
+
+
+def wants_an_accelerator(error: BaseException) -> bool:
+    """Whether, where there is no accelerator, a test has failed of that."""
+    from devlint.auditor.explanation.origin import chain
+
+    return any(_WANTING.search(str(one)) for one in chain(error))
 
 
 def end_in_torch(error: BaseException) -> None:
@@ -96,6 +157,7 @@ def _alone(elsewhere: Elsewhere, name: str) -> OnTheHost:
         return "fails"
     if isinstance(reports, str):
         return "does not run"
-    if any(report.failed for report in reports):
-        return "fails"
+    failed = [report for report in reports if report.failed]
+    if failed:
+        return "needs one" if all(NEEDS_ONE in vars(report) for report in failed) else "fails"
     return "passes" if any(report.when == "call" and report.passed for report in reports) else "does not run"

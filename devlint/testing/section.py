@@ -24,6 +24,7 @@ _MOST_TESTS = 50
 _MOST_LINES = 10
 _COMPARED: tuple[tuple[OnTheHost, str], ...] = (
     ("passes", "Fails only with an accelerator"),
+    ("needs one", "Needs an accelerator: fails on the CPU for want of one"),
     ("fails", "Fails on the CPU, too"),
     ("does not run", "Fails with an accelerator, and does not run on the CPU"),
 )
@@ -46,7 +47,8 @@ def section(
     paint = Paint(color, width)
     code = Code(Record(directory=str(config.rootpath)))
     parts = (
-        _errors(list(met(failed.items())), len(failed), str(config.rootpath), paint),
+        _errors(list(met(failed.items())), failed, str(config.rootpath), paint),
+        _others(failed, code, paint, width),
         _missing(failed, paint),
         _failures(failed, uncollected, compared, paint, width),
         _lines(summed(rows), code, paint, width),
@@ -55,9 +57,14 @@ def section(
         yield from (["", *lines] if number else lines)
 
 
-def _errors(groups: Sequence[tuple[Mismatch, list[str]]], failures: int, root: str, paint: Paint) -> Iterator[str]:
+def _errors(
+    groups: Sequence[tuple[Mismatch, list[str]]], failed: Mapping[str, Told], root: str, paint: Paint
+) -> Iterator[str]:
     if not groups:
-        yield "No device error " + ("among the failures." if failures else "was met: no test failed.")
+        if not failed:
+            yield "No device error was met: no test failed."
+        elif not any(why["elsewhere"] for why in failed.values()):
+            yield "No test failed of tensors on different devices."
         return
     record = Record(
         simulated=True, directory=root, processes=(Process(pid=0, mismatches=tuple(one for one, _ in groups)),)
@@ -74,6 +81,28 @@ def _errors(groups: Sequence[tuple[Mismatch, list[str]]], failures: int, root: s
         yield f"and {plural(len(groups) - _MOST_ERRORS, 'more device error')}"
 
 
+def _others(failed: Mapping[str, Told], code: Code, paint: Paint, width: int) -> Iterator[str]:
+    """Mismatches of other processes, of which nothing but their text is known, and what CUDA refuses, too."""
+    elsewhere = [(name, why["elsewhere"]) for name, why in failed.items() if why["elsewhere"]]
+    yield from _listed("Tensors on different devices in a process that the test started", elsewhere, paint, width)
+    refused = [
+        (f"{name}  {code.name(why['file'])}:{why['line']}" if why["file"] else name, why["refused"])
+        for name, why in failed.items()
+        if why["refused"]
+    ]
+    yield from _listed("Refused by the device, as by a real one", refused, paint, width)
+
+
+def _listed(heading: str, rows: Sequence[tuple[str, str]], paint: Paint, width: int) -> Iterator[str]:
+    """Tests and what they say, of each as much as fits on a line."""
+    if rows:
+        yield paint(BOLD, f"{heading} ({len(rows)})")
+    for name, text in rows[:_MOST_TESTS]:
+        yield f"  {name}  {shown(text)}"[: max(width, len(name) + 2)]
+    if len(rows) > _MOST_TESTS:
+        yield f"  and {len(rows) - _MOST_TESTS} more"
+
+
 def _missing(failed: Mapping[str, Told], paint: Paint) -> Iterator[str]:
     """What the simulated accelerator lacks, which says nothing of the tests."""
     found: dict[str, list[str]] = {}
@@ -81,7 +110,8 @@ def _missing(failed: Mapping[str, Told], paint: Paint) -> Iterator[str]:
         if why["missing"]:
             found.setdefault(why["missing"], []).append(name)
     for words, names in found.items():
-        yield f"{paint(BOLD, words)} ({_tests(names)})"
+        for line in paint.wrap(f"{words} ({_tests(names)})", 0):
+            yield paint(BOLD, line)
 
 
 def _failures(
@@ -94,6 +124,8 @@ def _failures(
     if uncollected:
         whose = "its" if len(uncollected) == 1 else "their"
         yield f"{_tests(uncollected)} could not be collected: {whose} tests did not run"
+        if compared is not None and not compared:
+            yield "--devlint-compare-cpu has no effect: no test has run that it could run again"
     if compared is None:
         if len(failed) > len(uncollected):
             count = plural(len(failed) - len(uncollected), "test")
@@ -101,12 +133,9 @@ def _failures(
         return
     for outcome, heading in _COMPARED:
         names = [name for name, found in compared.items() if found == outcome]
-        if names:
-            yield paint(BOLD, f"{heading} ({len(names)})")
-        for name in names[:_MOST_TESTS]:
-            yield f"  {name}  {shown(failed[name]['error'])}"[: max(width, len(name) + 2)]
-        if len(names) > _MOST_TESTS:
-            yield f"  and {len(names) - _MOST_TESTS} more"
+        # what the accelerator lacks is its own fault, unless the test fails without it, too
+        names = [name for name in names if outcome == "fails" or not failed[name]["missing"]]
+        yield from _listed(heading, [(name, failed[name]["error"]) for name in names], paint, width)
 
 
 def _lines(lines: Sequence[Line], code: Code, paint: Paint, width: int) -> Iterator[str]:

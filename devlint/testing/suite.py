@@ -24,7 +24,7 @@ from devlint.simulator import children
 from devlint.simulator.masquerade.card import MEMORY_VARIABLE
 from devlint.testing.auditing import hide_the_simulator
 from devlint.testing.counting import Recorder, Row
-from devlint.testing.failures import Told, end_in_torch, told, without_accelerator
+from devlint.testing.failures import OnTheHost, Told, end_in_torch, told, unknown, without_accelerator
 from devlint.testing.marks import SIMULATED
 
 _LOG_WIDTH = 100
@@ -156,6 +156,7 @@ class SimulatedSuite:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Explain why a file cannot be imported."""
+        hide_the_simulator()
         report = yield
         return _with(self._told(getattr(report, "call", None)), report)
 
@@ -176,8 +177,7 @@ class SimulatedSuite:
     def _hear(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.failed:
             line = report.longreprtext.strip().rpartition("\n")[2]
-            nothing = Told(error=line, mismatch="", missing="")  # nobody could look at it: a worker died
-            self._failed.setdefault(report.nodeid, getattr(report, "devlint", nothing))
+            self._failed.setdefault(report.nodeid, getattr(report, "devlint", None) or unknown(line))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -200,7 +200,7 @@ class SimulatedSuite:
         from devlint.testing.section import section
 
         terminalreporter.write_sep("=", f"devlint: {plural(self.devices, 'simulated CUDA device')}")
-        compared = None
+        compared: dict[str, OnTheHost] | None = {} if self._compare_cpu else None
         again = [name for name in self._failed if name in self._tests]
         if self._compare_cpu and again:
             terminalreporter.write_line(f"running {plural(len(again), 'failed test')} again without an accelerator\n")

@@ -86,7 +86,21 @@ self.mask | cpu | attribute
     `mask` is a plain attribute, not a buffer, so `.to()` did not move it
     at: self.mask = nn.Transformer.generate_square_subsequent_mask(5)
 layer.self_attn.in_proj_weight | device | parameter
-query | device | input
+x | device | input
+""",
+)
+
+case(
+    "rnn input",
+    """
+rnn = nn.LSTM(8, 3).to(device)
+rnn(torch.randn(2, 1, 8))
+""",
+    at="rnn(torch.randn(2, 1, 8))",
+    module="LSTM",
+    parties="""
+torch.randn(2, 1, 8) | cpu | input
+rnn.weight_ih_l0 | device | parameter
 """,
 )
 
@@ -371,6 +385,11 @@ SILENT = {
     "a checkpoint": "raise RuntimeError('Attempting to deserialize object on a CUDA device but "
     "torch.cuda.is_available() is False.')\n",
     "out of memory": "raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB.')\n",
+    "the output of a process": """
+said = "Traceback (most recent call last):\\n  y.to('cuda:7')\\nE: Expected all tensors to be on the same device"
+raise RuntimeError(f"{device}: {said}")
+""",
+    "an assertion on a text": "text = 'found cpu, but all have to be on the same device'\nassert not text, text\n",
     "user code is not run": """
 class Batch:
     @property

@@ -29,13 +29,13 @@ def code(file: str) -> CodeType:
     return compile("pass", file, "exec")
 
 
-def stack(*files: str) -> FrameType:
-    """The innermost of frames of such files, which call each other from left to right."""
+def stack(*files: str, method: str = "call") -> FrameType:
+    """The innermost of frames of such files, which call each other from left to right, all in methods of a name."""
     call: Callable[[], FrameType] = lambda: sys._getframe(1)  # noqa: E731 -- the innermost of a chain
     for file in reversed(files):
         namespace: dict[str, Callable[..., FrameType]] = {}
-        exec(compile("def call(inner):\n    return inner()", file, "exec"), namespace)
-        call = functools.partial(namespace["call"], call)  # which has no frame of its own
+        exec(compile(f"def {method}(inner):\n    return inner()", file, "exec"), namespace)
+        call = functools.partial(namespace[method], call)  # which has no frame of its own
     return call()
 
 
@@ -147,6 +147,8 @@ def test_what_torch_itself_computes_is_named_where_no_library_is() -> None:
     assert files(frames, stack("/a/train.py", plumbing, layer, plumbing)) == ("/a/train.py", layer)
     assert files(frames, stack("/a/train.py", plumbing)) == ("/a/train.py", None)
     assert files(frames, stack("/a/train.py", library, layer)) == ("/a/train.py", library)
+    # recurrent layers move their parameters by a method of their own
+    assert files(frames, stack("/a/train.py", plumbing, layer, plumbing, method="_apply")) == ("/a/train.py", None)
 
 
 def test_a_thread_of_nobody_is_nowhere() -> None:

@@ -67,6 +67,14 @@ def test_tensors_without_a_name_get_none() -> None:
     assert "help:" not in text
 
 
+def test_the_label_names_two_that_differ() -> None:
+    record = records.mismatch()
+    (process,) = record.processes
+    parties = tuple(Party(text=text, device=device) for text, device in (("x", "cpu"), ("h", "cpu"), ("w", "cuda:0")))
+    died = replace(process, mismatches=(replace(process.mismatches[0], parties=parties),))
+    assert "^ `x` is on cpu, `w` is on cuda:0" in report(replace(record, processes=(died,)), quiet=True)
+
+
 def test_a_tensor_that_was_alone_has_met_none() -> None:
     record = records.mismatch()
     (process,) = record.processes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -175,15 +176,14 @@ def test_a_whole_suite(suite: pytest.Pytester) -> None:
     assert "is on cpu: `heads` is a plain list, so `.to()` did not move the modules in it" in " ".join(errors.split())
     assert "= tests: test_shop.py::test_model[cuda:0] and 1 more\n" in errors
     missing, failures, lines = (part.splitlines() for part in re.split(r"\n\n", rest))
-    assert missing == ["torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"]
+    assert " ".join(missing) == "torch.cuda.temperature: there is no card to ask (test_shop.py::test_not_simulated)"
     assert [line.split("  ")[:2] for line in failures] == [
         ["Fails only with an accelerator (1)"],
         ["", "test_shop.py::test_automatic"],
         ["Fails on the CPU, too (1)"],
         ["", "test_shop.py::test_broken"],
-        ["Fails with an accelerator, and does not run on the CPU (4)"],
+        ["Fails with an accelerator, and does not run on the CPU (3)"],
         ["", "test_shop.py::test_model[cuda:0]"],
-        ["", "test_shop.py::test_not_simulated"],
         ["", "test_shop.py::test_audited"],
         ["", "test_shop.py::test_for_a_real_one"],
     ]
@@ -216,6 +216,42 @@ def test_the_configuration_and_xdist(suite: pytest.Pytester) -> None:
     assert "devlint:" not in result.stdout.str()
 
 
+STRICT = """\
+import os
+import subprocess
+import sys
+
+def test_it():
+    import torch
+
+    assert torch.ones(1, device="cuda").item() == 1
+
+def test_in_a_process_of_its_own():
+    if "INNER" not in os.environ:
+        command = [sys.executable, "-m", "pytest", "-W", "error", "test_strict.py"]
+        subprocess.run(command, env={**os.environ, "INNER": "1"}, check=True)
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_warnings_may_be_errors(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: list[str]) -> None:
+    """pytest warns of modules of its plugins that have been imported before it: it finds those of installed ones."""
+    needs_the_simulation()
+    if workers:
+        pytest.importorskip("xdist")
+    metadata = suite.mkdir("devlint-0.0.0.dist-info")
+    metadata.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: devlint\nVersion: 0.0.0\n")
+    metadata.joinpath("entry_points.txt").write_text("[pytest11]\ndevlint = devlint.testing\n")
+    metadata.joinpath("RECORD").write_text("devlint/__init__.py,,\ndevlint/testing/__init__.py,,\n")
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.setenv("PYTHONPATH", f"{suite.path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    suite.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
+    suite.makepyfile(test_strict=STRICT)
+    result = run(suite, "-W", "error", "--devlint-simulate", *workers)
+    result.assert_outcomes(passed=2)
+    assert "Warning" not in result.stdout.str() + result.stderr.str()
+
+
 def test_the_debugger_starts_where_it_would_on_a_gpu(suite: pytest.Pytester) -> None:
     needs_the_simulation()
     suite.makepyfile("import torch\n\ndef test_it():\n    torch.nn.Linear(2, 2)(torch.ones(1, 2, device='cuda'))\n")
@@ -240,14 +276,19 @@ def test_what_could_not_be_collected_is_no_test_that_failed(suite: pytest.Pytest
         test_one="import nothing_of_that_name\n",
         test_two="import torch\n\nassert not torch.cuda.is_available()\n",
         test_three="def test_it():\n    pass\n",
+        test_four="import torch\n\ntorch.ones(2, device='cuda') @ torch.ones(3, device='cuda')\n",
     )
-    for options in ([], ["--devlint-compare-cpu"]):
+    in_vain = "--devlint-compare-cpu has no effect: no test has run that it could run again\n"
+    for options, more in (([], ""), (["--devlint-compare-cpu"], in_vain)):
         result = run(suite, "--devlint-simulate", *options)
-        result.assert_outcomes(errors=2)
+        result.assert_outcomes(errors=3)
         assert section(result) == (
-            "No device error among the failures.\n\n"
-            "test_one.py and 1 more could not be collected: their tests did not run\n"
+            "No test failed of tensors on different devices.\n\n"
+            f"test_four.py and 2 more could not be collected: their tests did not run\n{more}"
         )
+        assert "devlint/simulator" not in result.stdout.str()
+    result = run(suite, "--no-devlint-simulate", "--devlint-compare-cpu")
+    result.stdout.fnmatch_lines(["devlint: --devlint-compare-cpu has no effect with --no-devlint-simulate"])
 
 
 def test_the_program_that_runs_pytest_has_no_lines(suite: pytest.Pytester) -> None:

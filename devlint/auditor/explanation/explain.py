@@ -13,8 +13,9 @@ from torch import nn
 
 from devlint.auditor.explanation.code import running as running_code
 from devlint.auditor.explanation.lookup import look_up
-from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
+from devlint.auditor.explanation.messages import argument_in, demand, devices_in
 from devlint.auditor.explanation.operands import Operand, Role, operands, rest
+from devlint.auditor.explanation.origin import chain, is_own_mismatch, saying
 from devlint.auditor.explanation.provenance import Reason
 from devlint.auditor.explanation.reasons import Reasons
 from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper
@@ -55,24 +56,18 @@ def examine(error: BaseException, traceback: TracebackType | None, frames: Frame
 
     Nothing of the script is run: only names, attributes and elements are looked up.
     """
-    cause = next((one for one in chain(error) if is_mismatch(one)), None)
+    cause = next((one for one in chain(error) if is_own_mismatch(one, frames)), None)
     if cause is None:
         return None
-    return _Examination(str(cause), follow(traceback if cause is error else cause.__traceback__, frames)).result()
-
-
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, and those that it was raised from."""
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        yield found
-        seen.add(id(found))
-        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    text = saying(str(cause)) or " ".join(str(cause).split())
+    return _Examination(text, follow(traceback if cause is error else cause.__traceback__, frames)).result()
 
 
 class _Examination:
-    """Collects who took part, finds out who was out of place, and asks why."""
+    """Collects who took part, finds out who was out of place, and asks why.
+
+    ``text`` is the line of the message that speaks of devices.
+    """
 
     def __init__(self, text: str, trail: Trail) -> None:
         self.text = text
@@ -95,15 +90,13 @@ class _Examination:
             parties = [Party(text="" if index else blamed, device=name) for index, name in named]
         project = self.trail.project
         inner = self.trail.scenes[0] if self.trail.scenes else None
-        # the line of the message that speaks of devices
-        said = (line.strip() for line in self.text.splitlines() if is_mismatch(RuntimeError(line)))
         mismatch = Mismatch(
             frame=project.place() if project else None,
             via=inner.place() if inner is not None and inner is not project else None,
             module=path,
             module_class=kind,
             parties=tuple(parties),
-            error=next(said, " ".join(self.text.split())),
+            error=self.text,
         )
         root = self.trail.root
         around = home(root) if root is not None else ""  # for an owner without parameters of its own
@@ -202,11 +195,21 @@ class _Examination:
             if is_placed(tensor):
                 role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
                 yield Operand(f"{name}.{part}" if name else part, device_of(tensor), tensor, role, module)
-        for position, (text, value) in enumerate(_arguments(stop)):
+        for position, (text, value) in enumerate(self._given(module, stop)):
             for path, tensor in leaves(value, text):
                 if is_placed(tensor):
                     shown = self._spelled(tensor) or self._argument(module, position) or path
                     yield Operand(shown, device_of(tensor), tensor, "input")
+
+    def _given(self, module: nn.Module, stop: Stop) -> list[tuple[str, object]]:
+        """What a method of a module was called with, by name; its own variables may hold something else by now."""
+        calls = (each for each in self.trail.stops if each.this is module and each.frame.f_code.co_name in _CALLS)
+        call = next((each.frame.f_locals for each in calls if "args" in each.frame.f_locals), None)
+        if call is None or stop.frame.f_code.co_name != "forward":
+            return _arguments(stop)
+        code, args, kwargs = stop.frame.f_code, call["args"], call.get("kwargs") or {}
+        names = code.co_varnames[1 : code.co_argcount]
+        return [*zip(names, args, strict=False), *kwargs.items()]
 
     def _expression(self) -> Iterator[Operand]:
         """The operands of the expression that failed, in the innermost code that is not torch's."""

@@ -18,8 +18,9 @@ from torch import nn
 from torch.nn.modules import module as hooks
 
 from devlint.auditor.compatibility import is_compiling
-from devlint.auditor.explanation.explain import chain, examine
+from devlint.auditor.explanation.explain import examine
 from devlint.auditor.explanation.messages import is_mismatch
+from devlint.auditor.explanation.origin import chain
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors, path_of
 from devlint.auditor.modules.models import Observed, holder
 from devlint.auditor.modules.strays import Key, Strays

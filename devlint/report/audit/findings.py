@@ -37,6 +37,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code, who: str = "the 
     span = code.span(frame) if frame else Span(1, 1, 1, 1)
     named = [party for party in mismatch.parties if party.text]  # torch's message alone gives devices, and no names
     parties = named[:_MOST_PARTIES]
+    shown = sorted(parties[1:], key=lambda party: party.device == parties[0].device)  # those who differ tell more
     devices = list(dict.fromkeys(party.device for party in mismatch.parties))
     met = "when tensors on {} met" if len(devices) > 1 else "of a tensor on {} that had to be elsewhere"
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
@@ -53,7 +54,8 @@ def explanation(record: Record, mismatch: Mismatch, code: Code, who: str = "the 
         message=f"{who} died {met.format(listed(devices))}{inside}" if devices else f"{who} died of it",
         filename=code.name(frame.file) if frame else "?",
         span=span,
-        label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]) or "they meet here",
+        label=", ".join(f"`{party.text}` is on {party.device}" for party in [*parties[:1], *shown[:1]])
+        or "they meet here",
         related=tuple(Place(code.span(origin), label, code.name(origin.file)) for origin, label in origins),
     )
     notes = [("where", "\n".join(map(_party, parties)))] if parties else []

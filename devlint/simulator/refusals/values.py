@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from devlint.simulator import errors
+
 Compute = Callable[..., Any]
 _ASSERTING = frozenset(
     "index _unsafe_index index_put _unsafe_index_put _index_put_impl gather scatter scatter_add scatter_reduce "
@@ -30,18 +32,12 @@ _BAD_NUMBER = re.compile(
 )
 """What the host says of an index, a class or a probability that there cannot be."""
 _DIVIDING = frozenset("div floor_divide remainder fmod".split())
-_ASSERT = (
-    "CUDA error: device-side assert triggered\n"
+_HINT = (
     "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-    "information.\n"
-    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
-    "incorrect.\n"
-    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    "information."
 )
 _CODE = 710
 """``cudaErrorAssert``."""
-_Error: Any = getattr(torch, "AcceleratorError", RuntimeError)
 
 
 def wrapped(compute: Compute, name: str) -> Compute:
@@ -60,13 +56,7 @@ def _asserted(compute: Compute, *args: Any, **kwargs: Any) -> Any:
     except (IndexError, RuntimeError) as error:
         if _BAD_NUMBER.match(str(error)) is None:
             raise
-        raise _assertion() from error
-
-
-def _assertion() -> Exception:
-    error = _Error(_ASSERT)
-    error.error_code = _CODE
-    return error  # type: ignore[no-any-return]  # an exception
+        raise errors.of_driver(_CODE, "device-side assert triggered", _HINT) from error
 
 
 def _divided(compute: Compute, base: str, *args: Any, **kwargs: Any) -> Any:

@@ -38,10 +38,14 @@ def case_devices_may_be_added_but_not_taken_away() -> None:
     backend.install(2)
     with raises(backend.DevicesError, "2 simulated devices are in use, so there cannot be 1"):
         backend.install(1)
-    with raises(RuntimeError, "CUDA error: invalid device ordinal"):
-        torch.zeros(1, device=torch.device("cuda", 2))
-    with raises(RuntimeError, "CUDA error: invalid device ordinal"):
-        torch.zeros(1).to("cuda:2")
+    text = "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\nCUDA kernel "
+    for refused in (
+        lambda: torch.zeros(1, device=torch.device("cuda", 2)),
+        lambda: torch.zeros(1).to("cuda:2"),
+        lambda: torch.cuda.set_device(2),
+    ):
+        with raises(getattr(torch, "AcceleratorError", RuntimeError), text):
+            refused()
     assert torch.zeros(1).to(ONE).device == ONE
 
 

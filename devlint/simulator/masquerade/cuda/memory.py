@@ -121,7 +121,8 @@ def _out_of_memory(index: int, size: int) -> Exception:
         f"memory in use. {allowed}Of the allocated memory {_spelled(used)} is allocated by PyTorch, and 0 bytes is "
         "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
-        "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+        "Management  (https://docs.pytorch.org/docs/stable/notes/cuda.html"
+        "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
     )
 
 
