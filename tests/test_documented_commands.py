@@ -36,6 +36,7 @@ NOT_RUN = {
     'HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)': SLURM,
     "devlint report runs/$SLURM_JOB_ID*.json": SLURM,
     "devlint report worker0.1623143089861.pt.trace.json.gz": "needs the recording, of another repository",
+    "devlint check --select DVL203 cuda.ipynb": "needs the notebook, of another repository",
     "devlint check --evidence worker0.1623143089861.pt.trace.json.gz --select DVL301 resnet50_profiler_api.py": (
         "needs the recording and its script, of another repository"
     ),

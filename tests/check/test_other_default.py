@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 
-def run(device):
+def run():
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = nn.Linear(8, 2).to(device)
     return model(torch.randn(4, 8))
 """

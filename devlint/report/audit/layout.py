@@ -27,7 +27,6 @@ _ENOUGH = 28
 """With fewer columns left for it the code stands above the numbers."""
 _READABLE = 16
 """A beginning of code that is shorter says nothing."""
-_LEAST = 8
 _GUTTER = 6
 _DEEPER = 4
 """So much further in stand the numbers below a line of code."""
@@ -139,7 +138,7 @@ class _Columns:
 
     def limit(self, width: int) -> None:
         """Leave no more room for the words at the end than a terminal of this width has."""
-        self._how = max(min(self._how, self._how + width - self.width - self.indent), _LEAST)
+        self._how = max(min(self._how, self._how + width - self.width - self.indent), 0)
 
     def names(self) -> str:
         """The line above the columns."""

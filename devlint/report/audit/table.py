@@ -249,9 +249,11 @@ def how(event: Event, several_devices: bool = False) -> str:
 
 
 def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
-    if event.name and event.name not in _PLAIN:
+    named = event.name and event.name not in _PLAIN
+    if named:
         yield event.name
-    elif event.kind == "copy" and event.pinned is not None and direction(event) != "D2D":
+    # of what reads a value, as `item`, it says nothing that the name does not
+    if event.kind == "copy" and event.pinned is not None and direction(event) in ("H2D", "" if named else "D2H"):
         yield "pinned" if event.pinned else "pageable"
     if event.kind == "copy" and event.blocking is not None:
         yield "blocking" if event.blocking else "async"
