@@ -139,7 +139,7 @@ class CreateThenMove(Rule):
         ways = (made, *made.others)
         if any(way.generator == "else" for way in ways):
             return
-        together, costs = all(holds(site.node, way.node) for way in ways), self._costs(site, made)
+        together = all(holds(site.node, way.node) for way in ways)
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
@@ -148,6 +148,7 @@ class CreateThenMove(Rule):
             return
         if self._overwritten(site):
             return
+        costs = self._costs(site, made)
         yield Report(
             _message(made, site, destination(self.source, site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
