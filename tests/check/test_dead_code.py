@@ -25,7 +25,7 @@ class Margin(nn.Module):
 def load(net, path):
     net.load_state_dict(torch.load(path))
 """
-USED = "from loss import Margin, load\n"
+USED = "from loss import Margin, load\nload(Margin(), path)\n"
 EPOCH = """\
 def epoch(model, loader, optimizer):
     total = 0
@@ -57,7 +57,8 @@ def found(*options: str) -> list[str]:
 def test_what_nothing_names_is_named_at_the_end_alone(root: Path) -> None:
     """Seen in faster-rcnn.pytorch: a module of a paper of which nothing is left but itself."""
     assert found(".") == found("loss.py") == ["DVL103", "DVL604"]
-    (root / "train.py").write_text(USED.replace("Margin, ", ""))
+    # what is taken, and not named again, is not used
+    (root / "train.py").write_text(USED.replace("Margin()", "net"))
     # the class names itself, as code for Python 2 does
     assert found(".") == found("loss.py") == ["DVL604"]
     assert found("--select", "DVL1", ".") == ["DVL103"]
@@ -110,7 +111,7 @@ def test_what_is_looked_up_uses_the_modules_in_which_it_is(root: Path, text: str
     """Seen in once-for-all and swav: what is looked up elsewhere does not use a loss of which nobody speaks."""
     (root / "zoo").mkdir()
     (root / "zoo/nets.py").write_text("class Net:\n    pass\n")
-    (root / "train.py").write_text(f"from loss import load\n{text}")
+    (root / "train.py").write_text(f"from loss import load\nload(net, path)\n{text}")
     assert found("loss.py") == ["DVL604"]
 
 
@@ -129,7 +130,7 @@ def test_what_is_looked_up_uses_the_modules_in_which_it_is(root: Path, text: str
     ],
 )
 def test_a_decorator_that_tells_nobody_uses_nothing(root: Path, decorator: str, told: bool) -> None:
-    (root / "train.py").write_text("from loss import Margin\n")
+    (root / "train.py").write_text("from loss import Margin\nMargin()\n")
     (root / "loss.py").write_text(LOSS.replace("def load", f"@{decorator}\ndef load"))
     assert ("DVL604" in found("loss.py")) is told
 
@@ -158,15 +159,20 @@ def small():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("from net import Net, small\nsmall()\nnet.restore(path)\n", [7, 12]),
+        ("from net import Net, small\nsmall()\nNet().restore(path)\n", [7, 12]),
         # what only dead code calls is dead
-        ("from net import Net\nnet.restore(path)\n", [7]),
+        ("from net import Net\nNet().restore(path)\n", [7]),
         ("from net import *\nsmall()\n", [12]),
         # another file's own function of that name is another one
         ("import net\nbuild = net.build\n\n\ndef small():\n    pass\n\n\nsmall()\nnet.Net().restore(path)\n", [7, 12]),
         ("def build():\n    pass\n\n\ndef small():\n    pass\n\n\nsmall(build())\n", []),
+        # what another file only takes, or names in what is as dead; under another name, nobody knows
+        ("from net import small\n", []),
+        ("import net\n\n\ndef unused():\n    return net.small()\n", []),
+        ("from net import small as tiny\ntiny()\n", [12]),
+        ("import net\n\n\ndef used():\n    return net.small()\n\n\nused()\n", [12]),
         # seen in CLAP: what is commented out names nothing
-        ("from net import Net\nnet.restore(path)\n# small()\n", [7]),
+        ("from net import Net\nNet().restore(path)\n# small()\n", [7]),
         # an architecture that is looked up in a library is none of the project's
         ("import torchvision.models as models\nmodels.__dict__[arch]()\n", []),
         ("import net\nnet.__dict__[arch]()\n", [7, 12]),
@@ -183,7 +189,7 @@ def test_methods_and_what_only_the_dead_call_are_dead(root: Path, text: str, tol
 
 
 def test_what_a_class_derived_from_a_library_s_calls_is_not_known(root: Path) -> None:
-    (root / "train.py").write_text("from net import Net\n")
+    (root / "train.py").write_text("from net import Net\nNet()\n")
     for base, told in (("nn.Module", []), ("Base", []), ("lightning.LightningModule", ["DVL604"])):
         text = NET.partition("def build")[0].replace("nn.Module", base)
         (root / "net.py").write_text(
@@ -196,7 +202,7 @@ def test_what_a_module_offers_is_used_where_somebody_takes_it(root: Path) -> Non
     (root / "train.py").write_text("from net import *\n")
     (root / "net.py").write_text(f"{NET}\n\n__all__ = [\n    'build',\n    'small',\n]\n")
     assert found("net.py") == []
-    (root / "train.py").write_text("from net import small\n")
+    (root / "train.py").write_text("from net import small\nsmall()\n")
     assert found("net.py") == ["DVL604"]
 
 
@@ -233,7 +239,7 @@ def test_what_others_install_is_used_by_them_where_a_package_offers_it(
 
 def test_an_error_is_told_of_unless_its_call_was_given_up_and_so_is_what_nobody_can_know(root: Path) -> None:
     """Seen in Metric3D: a loss whose only call is commented out. What is new, nothing need call yet."""
-    (root / "train.py").write_text("from loss import load\n")
+    (root / "train.py").write_text("from loss import load\nload(net, path)\n")
     discarded = "\n\ndef unused(x: torch.Tensor, device):\n    x.to(device)\n    return x\n"
     for comment, told in (("\n# unused(x, device)\n", []), ("\n# unused\n", ["DVL102"]), ("", ["DVL102"])):
         (root / "loss.py").write_text(LOSS + discarded + comment)
