@@ -27,6 +27,8 @@ def train(trainer, batches):
     for x in batches:
         criterion(x).sum().backward()
         trainer.step()
+
+train(trainer, batches)
 """
 
 
@@ -63,5 +65,5 @@ def test_what_tests_say_is_for_tests(root: Path) -> None:
 
 
 def test_who_trains_nothing_leaves_it_to_others(root: Path) -> None:
-    (root / "train.py").write_text("from loss import Margin\n")
+    (root / "train.py").write_text("from loss import Margin\nnet = Margin()\n")
     assert found(".") == ["DVL103"]

@@ -93,7 +93,7 @@ def test_a_block_may_change_it_for_what_is_only_hinted_at(root: Path, context: s
     """Seen in nnssl, whose trainer augments each batch in such a block; of a function that asks itself, all is told."""
     (root / "noise.py").write_text(NOISE)
     block = "import torch\n\nfrom noise import Noise\n\n\nclass Trainer:\n    net = Noise()\n\n    def step(self, x):\n"
-    block += f"        with {context}:\n            self.net(x)\n"
+    block += f"        with {context}:\n            self.net(x)\n\n\nTrainer().step(x)\n"
     (root / "trainer.py").write_text(block)
     assert found() == ["run.py", "test_run.py"]
     assert found("--extend-select", "DVL103", code="DVL103") == ["noise.py"]
