@@ -2,7 +2,8 @@
 
 ``unseen.jsonl`` lists the fixes by their commits, files and lines, and says whether devlint found them at first sight,
 before anything was changed on their account.  They came in rounds; from the second on they were gathered by readers who
-saw nothing of devlint.  ``unseen_read.csv`` has the verdicts on the findings of repositories, read at first sight.
+saw nothing of devlint.  ``unseen_next.jsonl`` has fixes for rounds to come, gathered in that way and not scored yet.
+``unseen_read.csv`` has the verdicts on the findings of repositories, read at first sight.
 The repositories and the scorer have to be given, as in :mod:`tests.accuracy.mined`; nothing of their code is kept.
 """
 

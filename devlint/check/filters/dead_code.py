@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias
 
 from devlint.check.filters import lookups, project_files
-from devlint.check.filters.definitions import Module, module_of
+from devlint.check.filters.definitions import Module, is_package, module_of
 from devlint.finding import Finding, Severity
 from devlint.rules.registry import registry
 from devlint.source.file_kinds import is_of_tests
@@ -91,29 +92,38 @@ def _around(finding: Finding) -> frozenset[_Key]:
 
 
 class _Project:
-    """A project, and who names what in it. ``installed`` is whether others install it, too."""
+    """A project, and who names what in it. ``installed`` is whether others install it, too.
+
+    Its other files are read where those of the definitions alone do not say that they are used.
+    """
 
     def __init__(self, root: str, installed: bool) -> None:
+        self._root = root
         self._installed = installed
-        paths = [*project_files.files(root, _NAMING)]
-        # each with the file that it is where links are followed
-        self._files = {path: os.path.realpath(path) for path in paths[: project_files.MOST + 1]}
         self._modules: dict[str, Module | None] = {}
-        self._looked_in: set[str] = set()
-        self.is_known = len(paths) <= project_files.MOST and self._look(lookups.modules_of(root, self._files.items()))
 
-    def _look(self, modules: lookups.Modules) -> bool:
-        """Find the modules in which things are looked up by name; whether that can be said."""
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        """The files that are searched, and one more if there are too many, each with what it is with links followed."""
+        paths = itertools.islice(project_files.files(self._root, _NAMING), project_files.MOST + 1)
+        return {path: os.path.realpath(path) for path in paths}
+
+    @cached_property
+    def _looked_in(self) -> set[str] | None:
+        """The files in which things are found by names that users give; ``None`` where that may be any."""
+        if len(self._files) > project_files.MOST:
+            return None
+        modules = lookups.modules_of(self._root, self._files.items())
+        found: set[str] = set()
         for path, here in self._files.items():
             data = held(path) or b""
             inside = lookups.looked_in(data, here, modules)
             if len(data) > _LARGEST or inside is None:
-                return False
-            self._looked_in |= inside
-            if self._installed and os.path.basename(path) == "__init__.py":
-                self._looked_in.add(here)
-        self._looked_in = lookups.with_stars(self._looked_in, modules)
-        return True
+                return None
+            found |= inside
+            if self._installed and is_package(path):
+                found.add(here)
+        return lookups.with_stars(found, modules)
 
     def gave_up(self, key: _Key) -> bool:
         """Whether a call of a definition is commented out in its file."""
@@ -123,34 +133,43 @@ class _Project:
     def dead(self, keys: Iterable[_Key]) -> set[_Key]:
         """Those of some definitions that nothing names but what is as dead."""
         users: dict[_Key, set[_Key]] = {}
-        rest = {key for key in keys if self.is_known and self._is_own(key)}
+        rest = set(keys)
         for _ in range(_DEEPEST):
-            for key, by in self._users(rest).items():
-                users[key] = by
-            rest = {key for by in users.values() for key in by if key not in users and self._is_own(key)}
+            asked = self._asked(rest)
+            if not asked:
+                break
+            users |= self._users(asked)
+            rest = set[_Key]().union(*users.values()) - users.keys()
         gone = set(users)
         while alive := {key for key in gone if not users[key] <= gone}:
             gone -= alive
         return gone.intersection(keys)
 
-    def _is_own(self, key: _Key) -> bool:
-        """Whether nobody may know of a definition but who names it."""
-        path, name = key
-        module = None if not name or path in self._looked_in or is_of_tests(path) else self._module(path)
-        return module is not None and name in module.definitions and module.definitions[name].own
+    def _asked(self, keys: Iterable[_Key]) -> dict[_Key, set[_Key]]:
+        """The definitions that are used only if somebody names them, each with those of its own file that do.
 
-    def _users(self, keys: set[_Key]) -> dict[_Key, set[_Key]]:
-        """Who names each of some definitions, each with its file."""
+        One that its file names when it is run is used.
+        """
         found: dict[_Key, set[_Key]] = {}
-        by_name: dict[bytes, set[_Key]] = {}
         for path, qualified in keys:
-            module = self._module(path)
-            assert module is not None
-            one = module.definitions[qualified]
-            by_name.setdefault(one.name.encode(), set()).add((path, qualified))
-            found[path, qualified] = {(path, name) for name in module.naming(one.name, one.rows)}
+            module = None if is_of_tests(path) else self._module(path)
+            one = None if module is None else module.definitions.get(qualified)
+            if module is not None and one is not None and one.own:
+                by = set(module.naming(one.name, one.rows))
+                if "" not in by:
+                    found[path, qualified] = {(path, name) for name in by}
+        if not found or (looked_in := self._looked_in) is None:
+            return {}
+        return {key: by for key, by in found.items() if key[0] not in looked_in}
+
+    def _users(self, asked: dict[_Key, set[_Key]]) -> dict[_Key, set[_Key]]:
+        """Who names each of some definitions, in its own file, as given, and in the others."""
+        found = {key: set(by) for key, by in asked.items()}
+        by_name: dict[bytes, set[_Key]] = {}
+        for key in asked:
+            by_name.setdefault(key[1].rpartition(".")[2].encode(), set()).add(key)
         words = re.compile(rb"\b(?:%b)\b" % b"|".join(sorted(by_name)))
-        for path, here in self._files.items() if keys else ():
+        for path, here in self._files.items():
             data = held(path) or b""
             for word in set(words.findall(data)):
                 others = {key for key in by_name[word] if key[0] != here}

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from devlint.flow.catalog.concepts import INERT_DECORATORS
 from devlint.source.files import held
@@ -39,10 +39,10 @@ class Module:
     What it only takes from others, under their names for it, it does not name yet: ``taken`` are the rows of that.
     """
 
-    definitions: dict[str, Definition] = field(default_factory=dict)
-    lines: list[bytes] = field(default_factory=list)
-    taken: frozenset[int] = frozenset()
-    comments: list[bytes] = field(default_factory=list)
+    definitions: dict[str, Definition]
+    lines: list[bytes]
+    taken: frozenset[int]
+    comments: list[bytes]
 
     def naming(self, name: str, but: tuple[int, int] = (0, 0)) -> Iterator[str]:
         """The definitions at the top level that name something, outside some rows; empty for what is in none."""
@@ -61,6 +61,11 @@ class Module:
         return next((name for name, (first, last) in found if first <= row <= last), "")
 
 
+def is_package(path: str) -> bool:
+    """Whether a file is what a package has of its own, and takes from its modules."""
+    return os.path.basename(path) == "__init__.py"
+
+
 def module_of(path: str, installed: bool) -> Module | None:
     """What a file of a project defines; ``None`` if it cannot be read.
 
@@ -74,8 +79,7 @@ def module_of(path: str, installed: bool) -> Module | None:
     shown = _COMMENT.sub(b"", data)
     if not installed:
         shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), shown)
-    offers = installed and os.path.basename(path) == "__init__.py"
-    taken = frozenset[int]() if offers else frozenset(_taken(tree))
+    taken = frozenset[int]() if installed and is_package(path) else frozenset(_taken(tree))
     return Module(_defined(tree.body), shown.splitlines(), taken, _COMMENT.findall(data))
 
 
