@@ -73,7 +73,10 @@ def parse_errors(
             help=help_text,
             cause=failure.message,
             # what is only there to be read, or filled in, nobody mends
-            asked=failure.elided or (failure.unfinished and filename.endswith(NOTEBOOK)),
+            asked=failure.elided
+            or (failure.unfinished and filename.endswith(NOTEBOOK))
+            # the project runs on one that knows it, as far as it says
+            or (failure.newer and not _is_allowed(config)),
         )
         for failure, span in failures
     ]
@@ -86,6 +89,11 @@ def parse_errors(
     # hints are one for all files, as those of other rules
     wanted = asked(config) | graded_codes(config)
     return graded([unasked(finding, wanted) for finding in comments.apply(found)], config)
+
+
+def _is_allowed(config: Config) -> bool:
+    """Whether the project says that it runs on the Python which devlint runs on."""
+    return config.required_python is not None and config.required_python <= sys.version_info[:2]
 
 
 def _severity(failure: ParseFailure, filename: str) -> Severity:

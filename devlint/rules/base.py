@@ -119,6 +119,10 @@ class Rule:
         """Whether advice may name what came with ``since``: the target has it, or nobody says how old it may be."""
         return self.target_torch is None or since <= self.target_torch
 
+    def may_be(self, since: tuple[int, int]) -> bool:
+        """Whether the code may run on a torch as young as ``since``: the project does not say that it cannot."""
+        return self.latest_torch is None or since <= self.latest_torch
+
     def replace(self, node: ast.AST, content: str) -> Edit:
         """An edit that puts ``content`` in the place of ``node``."""
         return Edit(self.source.span(node), content)

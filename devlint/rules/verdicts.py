@@ -74,7 +74,7 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=asked or (inferred and ((rule.raising and not rule.hints) or _has_no_hints(source))),
+        asked=asked or (inferred and (not rule.hints or _has_no_hints(source))),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, site.scope.owner),

@@ -46,7 +46,7 @@ _MIXED_PRECISION = (
     ),
 )
 _AUTOCAST_STATE = tuple(
-    _row(f"torch.{old}", Kind.BOUND, f"torch.{new}", (2, 4), "amp.html", prepend=f'"{device}"')
+    _row(f"torch.{old}", Kind.BOUND, f"torch.{new}", (2, 4), "amp.html", prepend=f'"{device}"', hidden=True)
     for kind, device in (("gpu", "cuda"), ("cpu", "cpu"), ("xla", "xla"), ("ipu", "ipu"))
     for old, new in (
         (f"get_autocast_{kind}_dtype", "get_autocast_dtype"),
@@ -88,7 +88,7 @@ def _dropped(name: str, since: Version, page: str, argument: str, note: str, **o
 
 _PINNING = (
     *(
-        _dropped(name, (2, 5), f"generated/{name}.html", "device", _PINNED_ANYWHERE, position=0)
+        _dropped(name, (2, 5), f"generated/{name}.html", "device", _PINNED_ANYWHERE, position=0, hidden=True)
         for name in ("torch.Tensor.pin_memory", "torch.Tensor.is_pinned")
     ),
     _dropped("torch.utils.data.DataLoader", (2, 9), "data.html#memory-pinning", "pin_memory_device", _PINNED_ANYWHERE),

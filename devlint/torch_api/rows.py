@@ -38,7 +38,8 @@ class Api:
     ``replacement`` is the full dotted name to use instead (of an argument: its new name), and ``since`` the first torch
     that has it, with the meaning that a fix counts on; ``deprecated`` is the first torch that warns.  ``safe`` says
     that the replacement does the same on every device; ``raises`` that a call of the old name raises without CUDA,
-    ``needs`` that one of the replacement raises without an accelerator, ``index`` that it takes indexes and no devices.
+    ``needs`` that one of the replacement raises without an accelerator, ``index`` that it takes indexes and no devices;
+    ``hidden`` that torch warns by a ``DeprecationWarning``, which Python shows of the main script alone.
 
     ``argument`` is the keyword that is meant, where it is not the function itself; ``position`` where it stands among
     positional arguments, ``only`` the only literal values for which the row holds, and ``value`` what the new argument
@@ -59,6 +60,7 @@ class Api:
     raises: bool = False
     needs: bool = False
     index: bool = False
+    hidden: bool = False
     argument: str = ""
     position: int | None = None
     only: tuple[object, ...] = ()

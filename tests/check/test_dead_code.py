@@ -244,6 +244,11 @@ def test_an_error_is_told_of_unless_its_call_was_given_up_and_so_is_what_nobody_
     for comment, told in (("\n# unused(x, device)\n", []), ("\n# unused\n", ["DVL102"]), ("", ["DVL102"])):
         (root / "loss.py").write_text(LOSS + discarded + comment)
         assert found(".") == ["DVL604", *told]
+    (root / "train.py").write_text("import loss\nnet = getattr(loss, name)\nloss.load(net, path)\n")
+    for comment, told in (("\n# unused(x, device)\n", []), ("", ["DVL102"])):
+        (root / "loss.py").write_text(LOSS + discarded + comment)
+        assert found(".") == ["DVL103", "DVL604", *told], "nobody looks up what was given up"
+    (root / "train.py").write_text("from loss import load\nload(net, path)\n")
     (root / "README.md").unlink()
     # where the project begins, and what else may use it, is not known
     assert found(".") == ["DVL103", "DVL604", "DVL102"]

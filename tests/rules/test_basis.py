@@ -47,6 +47,17 @@ class Net(nn.Module):
         return self.layer(x).detach().numpy()
 """
 
+CHOSEN = """\
+def f(weights, channels, device):
+    if weights == "mean":
+        weights = torch.ones(3)
+    elif weights == "random":
+        weights = torch.rand(channels, device=device)
+    if len(weights) < channels:
+        weights = torch.cat([weights, torch.zeros(channels - len(weights))])
+    return weights
+"""
+
 
 def severities(text: str) -> list[tuple[str, str]]:
     return [(one.code, str(one.severity)) for one in check_source(HEAD + text, "net.py", CONFIG)]
@@ -67,6 +78,13 @@ def test_what_hangs_on_where_callers_keep_things_is_a_hint() -> None:
     assert severities(GIVEN) == [("DVL103", "info")]
     assert severities(READ) == [("DVL107", "error")]
     assert severities(READ_OF_A_MODULE) == [("DVL107", "info")]
+
+
+def test_what_callers_choose_is_for_those_who_ask() -> None:
+    """Seen in deepinv: what was made on the device is never too short."""
+    assert severities(CHOSEN) == [("DVL101", "error")]
+    assert summarized(check_source(HEAD + CHOSEN, "net.py")) == []
+    assert [one.code for one in summarized(check_source(HEAD + PLACED, "net.py"))] == ["DVL101"]
 
 
 def test_a_function_of_another_file_is_followed_as_one_of_this(tmp_path: Path) -> None:

@@ -280,3 +280,29 @@ def f(device):
     (taken,) = [one for one in check_source(code.format(held=".cpu()")) if one.code == "DVL102"]
     assert taken.help == "assign the result: `x = x.to(device)`; or delete the line, if all works as it is"
     assert taken.fix is not None
+
+
+LEFT = """\
+import torch
+
+class Tracker:
+    def __init__(self, path, device):
+        self.device = device
+        self.net = build(path){moved}
+
+    def __call__(self, rows):
+        x = torch.from_numpy(rows)
+        x.to(self.device)
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "severity", "fixes"),
+    [("", "warning", 0), (".to(device)", "error", 1), ("\n        self.net.cuda()", "error", 1)],
+)
+def test_what_goes_to_a_module_that_stays_behind_stays_with_it(moved: str, severity: str, fixes: int) -> None:
+    """Seen in DeepLabCut: assigned, the move would make the call of the network raise."""
+    (found,) = (one for one in check_source(LEFT.format(moved=moved)) if one.code == "DVL102")
+    assert (str(found.severity), int(found.fix is not None)) == (severity, fixes)
+    assert found.help.startswith("delete the line, or move `self.net`") is (not fixes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.analysis import check_source
+from devlint.config.schema import Config, RuleLayer
 
 TEXT = """
 import pytorch_lightning as pl
@@ -44,9 +45,12 @@ def test_what_a_hook_makes_goes_to_the_device_of_the_trainer(made: str, told: st
     assert found.help == told
 
 
-def test_a_pipeline_takes_one_device_map_that_spreads_it() -> None:
+@pytest.mark.parametrize(("spread", "severity"), [("balanced", "error"), ("auto", "info")])
+def test_a_pipeline_takes_one_device_map_that_spreads_it(spread: str, severity: str) -> None:
     """Seen in Plato: `"auto"` raises where the move would."""
     text = "import torch\nfrom diffusers import StableDiffusionPipeline\n\n\ndef load(name):\n"
-    text += '    return StableDiffusionPipeline.from_pretrained(name, device_map="auto").to(torch.device("cuda"))\n'
-    (found,) = check_source(text)
-    assert 'neither `"balanced"` nor a device' in found.help
+    text += (
+        f'    return StableDiffusionPipeline.from_pretrained(name, device_map="{spread}").to(torch.device("cuda"))\n'
+    )
+    (found,) = check_source(text, config=Config(rule_layers=(RuleLayer(("DVL114",)),)))
+    assert str(found.severity) == severity

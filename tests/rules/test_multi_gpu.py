@@ -14,6 +14,7 @@ import torch.distributed as dist
 from devlint.check.analysis import check_source
 from devlint.check.engine import check_paths
 from devlint.config.schema import Config, RuleLayer
+from devlint.finding import Severity
 from devlint.flow.catalog.modules import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
@@ -21,6 +22,8 @@ from devlint.rules.subsumption import summarized
 from devlint.sites.base import Scope
 from devlint.sites.distributed import Wrap
 from devlint.source.tree import Source
+
+ASKED = Config(rule_layers=(RuleLayer(("DVL502",)),))
 
 
 def judged(
@@ -119,8 +122,7 @@ def setup(build, rank=None):
     print(model.layers)
     return model, model.compiled()
 """
-    config = Config(rule_layers=(RuleLayer(("DVL502",)),))
-    (found,) = summarized(check_source(text, config=config))
+    (found,) = summarized(check_source(text, config=ASKED))
     assert found.span.row == 8
     assert [place.span.row for place in found.related] == [7, 9]
 
@@ -134,7 +136,7 @@ def test_what_a_base_adds_to_the_wrapper_is_there(tmp_path: Path, added: str, to
     text += "        self.prepare(torch.nn.Linear(2, 2))\n\n"
     text += "    def step(self):\n        return self.model.inputs()\n"
     (tmp_path / "main.py").write_text(text)
-    assert [finding.code for finding in check_paths([str(tmp_path)], Config()).findings] == told
+    assert [finding.code for finding in check_paths([str(tmp_path)], ASKED).findings] == told
 
 
 BASE = """\
@@ -193,14 +195,13 @@ class TrainedByPlace(Base):
 
 def test_a_base_wraps_where_its_subclass_lets_it() -> None:
     """Seen in gritlm: the class that is trained tells its base that it does not want that."""
-    config = Config(rule_layers=(RuleLayer(("DVL502",)),))
-    found = check_source(LEFT_TO_THE_BASE, config=config)
+    found = check_source(LEFT_TO_THE_BASE, config=ASKED)
     lines = [LEFT_TO_THE_BASE.splitlines()[one.span.row - 1].strip() for one in found]
     assert lines == [
         "self.features = self.network.out_features",
         "return super().forward(x, target.to(x.device)) / self.network.out_features",
     ]
-    assert check_source(DENIED_BY_A_SUBCLASS, config=config) == []
+    assert check_source(DENIED_BY_A_SUBCLASS, config=ASKED) == []
 
 
 MEET = """\
@@ -250,5 +251,46 @@ def resume(rank, path, make):
 @pytest.mark.parametrize(("made", "sure"), [("Net()", True), ("torch.nn.Sequential(*make)", False)])
 def test_what_a_module_of_an_unknown_class_has_is_not_promised(made: str, sure: bool) -> None:
     """Seen in Latte: no class of the project has what the training reads from its wrapper."""
-    (found,) = (one for one in check_source(INSIDE.format(made=made)) if one.code == "DVL502")
-    assert ("if that has it" not in found.help) is sure
+    (found,) = (one for one in check_source(INSIDE.format(made=made), config=ASKED) if one.code == "DVL502")
+    assert ("if that has it" not in found.help, found.severity is Severity.ERROR) == (sure, sure)
+
+
+DIVIDED = """
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+rows = TensorDataset(torch.zeros(8, 8))
+
+
+def train(options, rank):
+    model = nn.Linear(8, 2).to(rank)
+    if options.together:
+        model = DDP(model, device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    if options.together:
+        sampler = DistributedSampler(rows)
+        loader = DataLoader(rows, batch_size=4, sampler=sampler, pin_memory=True)
+    else:
+        loader = DataLoader(rows, batch_size=4, shuffle=True, pin_memory=True)
+    for epoch in range(2):
+        if options.together:
+            sampler.set_epoch(epoch)
+        for (batch,) in loader:
+            model(batch.to(rank, non_blocking=True)).sum().backward()
+            optimizer.step()
+
+
+options = parse()
+if options.together:
+    train(options, 0)
+else:
+    train(options, 0)
+"""
+
+
+def test_a_loader_of_the_other_branch_is_not_for_what_this_one_has_wrapped() -> None:
+    """Seen in Mat2Seq: which branch it is, each call has settled."""
+    assert [one.code for one in check_source(DIVIDED) if one.code == "DVL503"] == []

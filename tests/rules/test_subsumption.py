@@ -157,7 +157,7 @@ class {0}(nn.Module):
         self.prefix = torch.arange({1}).long()
 
     def forward(self, x):
-        return x + self.prefix
+        return x + self.prefix.to(x.device)
 """
 )
 

@@ -335,12 +335,13 @@ def test_a_transform_may_have_all_on_the_cpu() -> None:
     assert told(own, RuleLayer(("DVL202",))) == [("DVL202", "info")]
 
 
-def test_complex_numbers_that_are_moved_by_hand_are_told_to_those_who_ask() -> None:
+def test_complex_numbers_are_told_to_those_who_ask() -> None:
+    """What is moved by hand may be meant so; and what is not, be for the host."""
     text = (FIXTURES / "DVL104_unregistered_tensor_attribute" / "bad_complex_numbers.py").read_text("utf-8")
     rows = [finding.span.row for finding in check_source(text)]
     selected = Config(rule_layers=(RuleLayer(("DVL104",)),))
-    assert rows == [finding.span.row for finding in check_source(text, "rope.py", selected)][1:]
-    assert len(rows) == 2
+    asked = [finding.span.row for finding in check_source(text, "rope.py", selected)]
+    assert (rows, asked) == ([28], [16, 28, 39])
 
 
 KEPT = """\
@@ -384,7 +385,7 @@ def test_a_copy_that_an_evaluation_waits_for_is_for_those_who_ask(first: str, to
     text = (
         "from torch.utils.data import DataLoader\n\ndef run(data, model, device, save):\n"
         f"    {first}\n    for x in DataLoader(data, pin_memory=True, num_workers=2):\n"
-        "        save(model(x.to(device)).cpu())\n"
+        "        save(model(x.to(device)))\n"
     )
     assert [code for code, _ in told(text)] == told_to_all
     assert [code for code, _ in told(text, RuleLayer(("DVL204",)))] == ["DVL204"]
@@ -613,10 +614,12 @@ class Unrolled(nn.Module):
         ("total += model(images).sum().item()", []),
         ("correct = model(images).argmax(1).cpu()", []),
         ("loss = model(images).sum()", ["DVL204"]),
+        ("loss = model(images).sum()\n        if loss > 3:\n            print(loss.item())", ["DVL204"]),
+        ("loss = model(images).sum()\n        total += loss.item()", []),
     ],
 )
-def test_who_waits_in_the_next_line_anyway_gains_nothing(used: str, told_to_all: list[str]) -> None:
-    """Where more is queued in between, Python goes on meanwhile."""
+def test_who_waits_in_every_step_anyway_gains_nothing(used: str, told_to_all: list[str]) -> None:
+    """Seen in torchquantum and aihwkit."""
     text = f"""from torch.utils.data import DataLoader
 
 def train(dataset, model, optimizer, device="cuda"):
@@ -625,7 +628,6 @@ def train(dataset, model, optimizer, device="cuda"):
         images = images.to(device)
         {used}
         optimizer.step()
-        print(total.item())
 """
     assert [code for code, _ in told(text) if code == "DVL204"] == told_to_all
     assert "DVL204" in [code for code, _ in told(text, RuleLayer(("DVL204",)))]
@@ -666,11 +668,12 @@ class Positions(nn.Module):
     [
         ("position = torch.arange(n) if position is None else position", "", False),
         ("position = position * 2", "", True),
-        ("position = torch.arange(n) if position is None else position", "self.layer = nn.Linear(8, 8)", True),
+        ("position = torch.arange(n) if position is None else position", "self.layer = nn.Linear(8, 8)", False),
+        ("", "self.layer = nn.Linear(8, 8)", True),
     ],
 )
 def test_who_makes_an_argument_on_the_host_holds_it_to_be_there(default: str, part: str, everybody: bool) -> None:
-    """Seen in timesfm, which moves what it makes of positions afterwards; a module with parameters has a device."""
+    """Seen in timesfm, which moves what it makes of positions afterwards."""
     text = POSITIONS.format(default=default, part=part)
     assert [code for code, _ in told(text) if code == "DVL103"] == ["DVL103"] * everybody
     assert "DVL103" in [code for code, _ in told(text, RuleLayer(("DVL103",)))]

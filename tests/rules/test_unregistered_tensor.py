@@ -92,10 +92,10 @@ def test_what_is_computed_from_parameters_is_to_be_computed_again(made: str, use
 
 def test_what_collects_gradients_is_to_be_a_parameter() -> None:
     made, cure = "self.ends = torch.ones(n, requires_grad=True)", "make it a parameter: `self.ends = nn.Parameter(...)`"
-    assert told(made, MET) == [("info", cure)]
+    assert told(made, MET) == [("asked", cure)]
     assert told(made, BESIDE) == [("asked", cure)]
     assert [severity for severity, _ in told(f"{made}.detach()", BESIDE)] == ["info"]
-    assert [severity for severity, _ in told(f"{made}.detach()", MET)] == ["info"]
+    assert [severity for severity, _ in told(f"{made}.detach()", MET)] == ["asked"]
 
 
 def test_a_list_that_holds_it_keeps_the_tensor_on_the_cpu() -> None:

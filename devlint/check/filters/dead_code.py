@@ -128,7 +128,7 @@ class _Project:
     def gave_up(self, key: _Key) -> bool:
         """Whether a call of a definition is commented out in its file."""
         module = self._module(key[0])
-        return module is not None and module.gave_up(key[1])
+        return module is not None and key[1] in module.definitions and module.gave_up(key[1])
 
     def dead(self, keys: Iterable[_Key]) -> set[_Key]:
         """Those of some definitions that nothing names but what is as dead."""
@@ -158,9 +158,11 @@ class _Project:
                 by = set(module.naming(one.name, one.rows))
                 if "" not in by:
                     found[path, qualified] = {(path, name) for name in by}
-        if not found or (looked_in := self._looked_in) is None:
-            return {}
-        return {key: by for key, by in found.items() if key[0] not in looked_in}
+        # what somebody has left off calling, no user names
+        left = {key: by for key, by in found.items() if self.gave_up(key)}
+        if len(left) == len(found) or (looked_in := self._looked_in) is None:
+            return left
+        return left | {key: by for key, by in found.items() if key[0] not in looked_in}
 
     def _users(self, asked: dict[_Key, set[_Key]]) -> dict[_Key, set[_Key]]:
         """Who names each of some definitions, in its own file, as given, and in the others."""

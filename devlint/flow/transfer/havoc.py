@@ -25,7 +25,7 @@ from devlint.immutable import replace
 _GIVING = frozenset("append extend insert add_module register_module register_parameter __setattr__ setattr".split())
 _DEEPEST = 3
 _PLACING = re.compile(
-    r"device|cuda|gpu|(?<!re)place|(?<!re)mov(e|ing)|prepare|set_?up|distribut|parallel|dispatch|shard|offload"
+    r"device|cuda|gpu|(?<!re)place|(?<!re)mov(e|ing)|prepare|set_?up|wrap|distribut|parallel|dispatch|shard|offload"
     r"|summary|(?:^|_)(?:train|fit|benchmark|profile|launch)(?:_|$|er)"
 )
 """In the name of a function that cannot be seen: it may well put a module somewhere."""

@@ -68,7 +68,7 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     # what a project of its time was written with, of which only its releases say what they have given up
     other = not row.name.startswith("torch.") or edits.in_test(rule.source, site.scope)
     young = row.since > (_COMMON if rule.target_torch is None else rule.target_torch)
-    asked = other or early or (bool(row.replacement) and young) or _is_filtered(rule, site.path)
+    asked = other or early or row.hidden or (bool(row.replacement) and young) or _is_filtered(rule, site.path)
     # where it is called is elsewhere, and takes another name, too, as a rule: `autocast if amp else nullcontext`
     mild = Severity.INFO if more and fix is None else None
     return Report(message, "deprecated", mild, help=advice + needs, fix=fix, node=given, asked=asked)

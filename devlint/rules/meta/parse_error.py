@@ -32,7 +32,8 @@ class ParseError(Rule):
     is all syntax in a project that requires a newer Python (`requires-python`). A file that was a notebook and kept its
     magics (`%matplotlib inline`) and commands (`!pip install`) is read as a notebook is.
 
-    It is for those who select the rule where nothing was to be checked, or nobody would mend it: the file imports
+    It is for those who select the rule where the project does not say that it runs on the Python which devlint runs on,
+    and a newer one may read the file; where nothing was to be checked, or nobody would mend it: the file imports
     something, and never names torch; the line is one of a template, `{{ name }}`, or of dots, for code that is left
     out, as in `def f(...):`, or, in a notebook, a comment that keeps the place of a block, or a value,
     `x = # YOUR CODE`, that its reader is to write; it is a pointer of

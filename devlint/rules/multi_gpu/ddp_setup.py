@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from devlint.device import Kind
 from devlint.flow.catalog.modules import DISTRIBUTED
+from devlint.flow.syntax.names import called
 from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import around, function_at, given
 from devlint.rules.code.edits import in_test
@@ -17,6 +18,8 @@ _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr
 """Functions of Python that read no attribute of what they are given, or ask for one."""
 _ASKS = frozenset({"getattr", "hasattr", "isinstance", "type"})
 """Functions of Python that tell a wrapper from a module, or what has an attribute from what has none."""
+_ON_GPU_0 = (2, 1)
+"""From then on a barrier opens a context on the current device, too."""
 _RANKS = frozenset({"rank", "local_rank", "gpu", "gpu_id"})
 
 
@@ -71,7 +74,8 @@ class DdpSetup(Rule):
       it may be missing, or is on a path where the module may not be wrapped; or the file says `__getattr__` or
       `setattr`, or gives anything an attribute or a submodule of this name, as a base of the class may do to the
       wrapper; or the class of the module inside is known, and nothing in it has this name, so that unwrapping would
-      not help.
+      not help. Who selects the rule is told where that class is not known.
+    - Processes meet at a barrier, and the project allows only torch before 2.1, which takes the GPU of the rank there.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
@@ -134,7 +138,8 @@ class DdpSetup(Rule):
         yield Report(
             f"`{site.text}` {verb} a `{name}`, which has no `{attribute}`: this raises an `AttributeError`",
             label="only the module inside can have it",
-            severity=Severity.INFO if site.perhaps else None,
+            # what the module inside has, and whether it comes here wrapped, may be for others to know
+            severity=None if site.known and not site.perhaps else Severity.INFO,
             steps=(site.made,),
             help=f"read it from the module inside{'' if site.known else ', if that has it'}: "
             f"`{inside or site.text + '.module'}.{attribute}`",
@@ -173,7 +178,11 @@ class DdpSetup(Rule):
         A warning where they meet before they choose another.
         """
         made = Step(site.node, "the process group is made here")
+        # before that, a barrier that is told no device uses the GPU of the process's rank alone
+        guessed = site.waits is not None and called(site.waits.node).endswith("barrier") and not self.may_be(_ON_GPU_0)
         if site.late is not None and site.waits is not None:
+            if guessed:
+                return
             yield Report(
                 "the processes meet before each has chosen its device: each opens a context on GPU 0",
                 node=site.waits.node,
@@ -188,7 +197,7 @@ class DdpSetup(Rule):
                 node=site.named,
                 label="the current device stays GPU 0",
                 asked=in_test(self.source, site.scope),
-                severity=Severity.INFO if site.waits is None else Severity.WARNING,
+                severity=Severity.INFO if site.waits is None or guessed else Severity.WARNING,
                 steps=tuple(filter(None, (None if site.named is None else made, site.waits))),
                 help="call `torch.cuda.set_device(local_rank)` before the process group is used",
             )

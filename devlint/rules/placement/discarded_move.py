@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 
 from devlint.device import Kind, Role
 from devlint.flow.program.type_hints import objects
-from devlint.flow.syntax.names import called, inside, of_self
+from devlint.flow.syntax.names import called, dotted, inside, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import around, assigned, function_at, given, method_of, receiver, statement_of, stores
@@ -15,6 +16,8 @@ from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
+_OWN_MOVE = re.compile(r"\bself\.(?:to|cuda)\(|\bvars\(self\)|\bself\.__dict__")
+"""What may move all that an object keeps."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
 _VALUES = frozenset({"items", "values"})
@@ -30,7 +33,8 @@ class DiscardedMove(Rule):
     ## What it does
     Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
     conversion, for a copy to the CPU, without which nothing raises at once, for an argument that a module would put
-    where it was told once, and for a tensor of which the function makes an array; a hint for a copy to the CPU of what
+    where it was told once, and for a tensor of which the function makes an array, or which goes to a module that is
+    not moved either; a hint for a copy to the CPU of what
     the function does not read any more, where the tensor happens to be there already, for a buffer of the module
     itself, which moves with it, and for the type and the device that it was made with: such a line can go.
 
@@ -68,7 +72,8 @@ class DiscardedMove(Rule):
     `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
     unsafe: other names of the same tensor stay where they are. There is no fix where the copy would reach a `.numpy()`
     further down, and raise; nor for parameters and buffers: move their module; nor for a tensor that collects
-    gradients, whose copy would get none; nor for a module's argument, which assigned would take the input of every
+    gradients, whose copy would get none; nor where what gets it next is a module in an attribute, which nothing in the
+    file moves: both stay where they are; nor for a module's argument, which assigned would take the input of every
     replica of `nn.DataParallel` to one device.
 
     ## References
@@ -102,7 +107,9 @@ class DiscardedMove(Rule):
         # a copy to the CPU is missed by nothing that runs on an accelerator
         to_host = site.target is not None and site.target.kind is Kind.CPU
         idle = self._useless(site, quoted, to_host)
-        read = "" if to_host or site.target is None else self._read_on_the_host(site)
+        read = (
+            "" if to_host or site.target is None else self._read_on_the_host(site) or self._left_behind_together(site)
+        )
         mild = Severity.WARNING if to_host or site.target is None or _of_caller(site) or read else None
         yield Report(
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
@@ -179,6 +186,23 @@ class DiscardedMove(Rule):
             elif isinstance(node, ast.Assign):
                 bound = {name for target in node.targets if isinstance(target, ast.Name) for name in inside(target)}
                 held = held | bound if _carries(node.value, held) else held - bound
+        return ""
+
+    def _left_behind_together(self, site: Transfer) -> str:
+        """What to do about a tensor that goes to a module in an attribute which nothing in the file moves either."""
+        node, last = site.value.node, getattr(site.node, "end_lineno", 0)
+        if not isinstance(node, ast.Name) or site.scope.module or _OWN_MOVE.search(self.source.text):
+            return ""
+        for call in walk(around(self.source, site.node)):
+            name = dotted(call.func) if isinstance(call, ast.Call) and call.lineno > last else ""
+            given_to = isinstance(call, ast.Call) and any(dotted(value) == node.id for value in call.args)
+            if given_to and re.fullmatch(r"self\.\w+", name):
+                moved = rf"{re.escape(name)}\b\s*(?:=.*)?\.(?:to|cuda|xpu|mps)\("
+                made = re.search(rf"{re.escape(name)}\s*=[^=]", self.source.text)
+                if made and not re.search(moved, self.source.text):
+                    return (
+                        f"delete the line, or move `{name}` there as well, which gets it and which nothing here moves"
+                    )
         return ""
 
     def _help(self, site: Transfer, name: str, call: str) -> str:

@@ -37,11 +37,12 @@ _MANAGERS = {
         "is placed by its device map",
         "the move undoes that, or raises where parts are offloaded",
         "leave the move out, or the map, where all is meant for one device",
+        Severity.INFO,
     ),
     "mapped pipeline": _Manager(
         "is placed by its device map",
         "the pipeline refuses to be moved",
-        'leave the move out, or the map, if that is neither `"balanced"` nor a device: pipelines take no other',
+        _LEAVE_OUT,
         Severity.ERROR,
     ),
     "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
@@ -105,6 +106,8 @@ class ManagedModelMoved(Rule):
     ## When it stays silent
     - The model goes to the CPU, or only to another dtype.
     - The device map is no literal, or names one device: then a move to it does nothing.
+    - Who selects the rule is told of models with a device map, since one GPU holds many of them whole: then the move
+      does nothing. Elsewhere it is the map that is often too much.
     - It is quantized to 4 bits, or by a configuration that is not known.
     - `Accelerator(device_placement=False)`, and what was moved before it was prepared.
     - New tensors that go to `self.device`, or to where another tensor is, in Lightning's hooks.

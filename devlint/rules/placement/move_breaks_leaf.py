@@ -13,6 +13,7 @@ from devlint.rules.code.blocks import (
     assigned,
     builds_no_graph,
     function_at,
+    keyword_of,
     method_of,
     receiver,
     statement_of,
@@ -65,7 +66,8 @@ class MoveBreaksLeaf(Rule):
     - `retain_grad()` is called on the copy; or it is made under `torch.no_grad()`, so that it is a leaf, and is asked
       for gradients afterwards.
     - The tensor is there already, or it only goes into a computation, or is returned.
-    - A parameter with `requires_grad=False` that the function keeps to itself.
+    - A parameter with `requires_grad=False` that the function keeps to itself. Who selects the rule is told where the
+      code is of no module.
     - Who selects the rule is told where nothing shows that the tensor was made on the CPU: what an argument, or a call
       of others, gives may be there already. Also of an attribute that another method gives something else, as torch
       forbids for a registered parameter.
@@ -115,10 +117,19 @@ def _may_be_meant(site: LeafMove, parameter: bool) -> bool:
     """Whether the move may well do nothing, or the leaf be wanted for something else than its gradient."""
     if site.target is None:
         return site.gradient is None
+    # outside of a module nobody would register it
+    if parameter and not site.scope.module and _is_fixed(site.value.node):
+        return True
     # what an argument, or a call of others, has given is perhaps there; and what is meant for the host has been there
     copied = site.target.kind is not Kind.CPU and any(leaf.kind is Kind.CPU for leaf in site.value.device.leaves())
     # the gradient of a leaf may be asked of autograd
     return not copied or (not parameter and site.gradient is None)
+
+
+def _is_fixed(made: ast.AST) -> bool:
+    """Whether a parameter is made that collects no gradients."""
+    asked = keyword_of(made, "requires_grad") if isinstance(made, ast.Call) else None
+    return isinstance(asked, ast.Constant) and asked.value is False
 
 
 def _makes_leaf(source: Source, site: LeafMove) -> bool:

@@ -17,6 +17,8 @@ from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute
 
+_BUILT_EMPTY = re.compile(r"\b(?:skip_init|to_empty|init_empty_weights|materialize_\w*buffers)\(|[\"']meta[\"']")
+"""Code that makes modules without memory, which leaves the buffers to itself to fill."""
 _COMPLEX = re.compile(r"\.(?:polar|view_as_complex|complex(?:32|64|128)?|c(?:half|float|double)|fft\.\w+)\b")
 
 _REAL = frozenset(
@@ -87,6 +89,9 @@ class UnregisteredTensorAttribute(Rule):
     - It is only copied where it is used, and a method makes a number of it, `.item()`, which costs nothing on the CPU
       and as a buffer would make each call wait; or the class has a `cuda()` or `to()` that does not call that of
       `nn.Module`, and would move no buffer: who selects the rule is told.
+    - It stays on the CPU and meets the module's inputs there, which raises where somebody moves the module: who selects
+      the rule is told, and whoever has a run that shows it. Modules of the file are built without memory (`to_empty`,
+      `skip_init`), so that what is in their buffers is for the code to see to: likewise.
     - A buffer alone is no cure: it is computed from what collects gradients; or it is taken from a list in another
       attribute, which keeps the tensor on the CPU; or single items of it are copied, picked by an index that is made on
       the CPU. Who selects the rule is told, and so it is with tests.
@@ -148,6 +153,8 @@ class UnregisteredTensorAttribute(Rule):
         # what collects gradients, and meets the inputs on the CPU, raises all the same
         idle = bool(instead) and (moved or site.value.grad != "leaf")
         asked = against is not None or idle or in_test(self.source, site.scope)
+        # what meets the inputs raises where somebody moves the module, and works where nobody does
+        asked = asked or (not moved and site.measured is None) or _BUILT_EMPTY.search(self.source.text) is not None
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,

@@ -71,6 +71,6 @@ class VisibleDevicesTooLate(Rule):
             # the cells of a notebook are run in any order
             severity=None if late and not is_notebook(self.source.filename) else Severity.INFO,
             steps=(step,),
-            help="set it before torch is imported, or in the command that starts the program"
-            + (", or delete the line, which changes nothing" if late else ""),
+            help=("delete the line, which changes nothing; to choose a GPU, " if late else "")
+            + "set it before torch is imported, or in the command that starts the program",
         )

@@ -71,7 +71,8 @@ class BlockingCopyFromPinned(Rule):
     ## When it stays silent
     - `non_blocking` is given, whatever its value.
     - The function evaluates, and trains nothing: it is a hint for those who select the rule.
-    - The very next line waits for the device, `model(images).item()`: it is a hint for those who select the rule.
+    - Each step waits for the device, `total += loss.item()`, or the very next line does, `model(images).item()`: it is
+      a hint for those who select the rule.
     - The copy is not made at every step, or not to a device that reads pinned memory.
     - Whether the memory is pinned is not known, unless other parts of the batch are copied with `non_blocking=True`, or
       the code itself makes the tensor of values of the host, and writes nothing into it.
@@ -194,14 +195,20 @@ class BlockingCopyFromPinned(Rule):
         fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
         # what evaluates reads its results in every step, and waits there
         asked = asked or (site.measured is None and evaluates(self.source, site.node))
-        asked = asked or (site.measured is None and _waits_anyway(self.source, site.node))
+        asked = asked or (site.measured is None and _waits_anyway(self.source, site))
         return Report(message, "waits for the copy", None, steps, advice, fix, asked, node=site.node)
 
 
-def _waits_anyway(source: Source, node: ast.AST) -> bool:
-    """Whether the statement behind a copy, and behind those that stand beside it, waits for the device anyway."""
-    statement = statement_around(source, node)
+def _waits_anyway(source: Source, site: Transfer) -> bool:
+    """Whether each round of the loop waits for the device, or the statement behind a copy and those beside it does."""
+    rounds = site.scope.loop.body if isinstance(site.scope.loop, ast.For | ast.While) else []
+    if any(_is_simple(one) and not FETCHES.isdisjoint(map(method_of, walk(one))) for one in rounds):
+        return True
+    statement = statement_around(source, site.node)
     behind = later(source, statement) if statement is not None else []
     used = next((one for one in behind if _MOVES.isdisjoint(map(method_of, walk(one)))), None)
-    simple = isinstance(used, ast.Assign | ast.AugAssign | ast.Expr | ast.Return)
-    return used is not None and simple and not FETCHES.isdisjoint(map(method_of, walk(used)))
+    return used is not None and _is_simple(used) and not FETCHES.isdisjoint(map(method_of, walk(used)))
+
+
+def _is_simple(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return)

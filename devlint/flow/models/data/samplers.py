@@ -95,9 +95,10 @@ class _Made:
         self.trains = False
         self.epochs: Step | None = None
         self._inside = frame.code.own
-        self._sometimes = frame.branches > (
-            1 if frame.info is None and _in_main(frame.interpreter.tree, call.node) else 0
-        )
+        # under a condition, be it one that this call has settled: another call may get the sampler in another branch
+        main = frame.info is None and _in_main(frame.interpreter.tree, call.node)
+        around = [part for part in self._inside if isinstance(part, ast.If) and nodes.covers(part, call.node)]
+        self._sometimes = max(frame.branches, len(around)) > main
 
     def whole(self) -> bool:
         """Whether the loader goes through all of its data set, which is not seen to be a part of another."""

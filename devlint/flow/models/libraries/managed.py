@@ -57,7 +57,9 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
     if is_literal(call.keywords.get("load_in_8bit"), True) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
     if isinstance(spread, Const) and spread.value in _SPREAD:
-        kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
+        # the pipelines of today take no other map
+        whole = path.startswith("diffusers.") and "Pipeline" in path and spread.value == "balanced"
+        kind = "mapped pipeline" if whole else "device map"
         return thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
     if "Pipeline" in path.removesuffix(".from_pretrained").rpartition(".")[2]:
         return thing(frame, call, Managed(PIPELINE, Step(call.node, "loaded here")))

@@ -30,6 +30,8 @@ from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
+_INDEX_STAYS = (1, 13)
+"""Before it, torch copied an index to what it reads from."""
 _TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
 """The kinds of hints that this rule tells."""
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
@@ -69,7 +71,8 @@ class DeviceMismatch(Rule):
     - The CPU tensor is 0-dim (`x * torch.tensor(2.0)`; but not as a bound of `torch.clamp`), or its dimensions are not
       known.
     - The operation takes a CPU tensor: an index into a tensor elsewhere, `copy_`, assignment to a slice,
-      `expand_as`; or it copies, as a write does with its index, wherever that is.
+      `expand_as`; or it copies, as a write does with its index, wherever that is, and a read with an index elsewhere
+      where the project allows only torch before 1.13.
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
     - Either device is not known, or is known on some paths only.
     - It is the device of an object that was made without naming one, and whose class chooses none.
@@ -102,6 +105,8 @@ class DeviceMismatch(Rule):
 
     def judge(self, site: Forward | Operation | Hint) -> Reports:
         """One report for the place, about the first operand that is somewhere else."""
+        if isinstance(site, Operation) and site.kind is OperationKind.INDEX and not self.may_be(_INDEX_STAYS):
+            return
         found = meetings(site)
         if isinstance(site, Hint):
             if site.kind in _TOLD:

@@ -185,6 +185,7 @@ class ForwardFactoryWithoutDevice(Rule):
                 fix=self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=mild
+                or meeting.partly
                 or (not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
                 or (mere(meeting.other.device) and is_for_export(self.source.filename))

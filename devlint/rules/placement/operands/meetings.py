@@ -36,6 +36,8 @@ _ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
 """Hints for those who ask: what is placed here and not there may be meant so."""
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 """The methods that torch and Lightning give what is on the module's device."""
+_CHOSEN_BY_CALLERS = (Predicate, Conjunction, Returned)
+"""Conditions of which the callers of a function decide."""
 _OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
@@ -47,7 +49,7 @@ class Meeting:
     """``stray`` is on the CPU, or on the wrong accelerator; ``other`` is where the work is done.
 
     ``creation`` is the call that made ``stray`` on the default device, where that is what went wrong: nobody in this
-    function chose a device, so nothing but the creation can be mended.  ``partly`` is whether ``stray`` strays on some
+    function chose a device, so nothing but the creation can be mended.  ``partly`` is whether they are apart on some
     paths only, which may be the ones that never come here.
     """
 
@@ -194,7 +196,10 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
     severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
     # not so the rounds of a loop, and the items of a list, which all come
-    partly = not _comes(stray.device) and isinstance(stray.device.guard, (Predicate, Conjunction, Returned))
+    partly = not _comes(stray.device) and isinstance(stray.device.guard, _CHOSEN_BY_CALLERS)
+    # nor is it elsewhere where a path leaves the other on the CPU, too
+    seen = any(leaf.observed for leaf in other.device.leaves())
+    partly = partly or (_cpu(other.device) == 1 and not seen and isinstance(other.device.guard, _CHOSEN_BY_CALLERS))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
@@ -206,7 +211,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         if not aware and _cpu(other.device):
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
             return None
-        return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
+        severity = Severity.WARNING if aware else Severity.INFO
+        return Meeting(stray, other, severity, creation=stray.factory_node, partly=partly)
     # who copies a part of the module to the host holds the argument to be there, and so may who knows no devices
     fetched = any(step.act is Act.FETCHED and _is_of_self(step.node) for step in stray.story)
     aware = aware and not (fetched and all(leaf.role is Role.INPUT for leaf in other.device.leaves()))
