@@ -10,6 +10,8 @@ OF_MODULES = MOVERS - {"type_as"}
 """Those that a module has, too."""
 TO_DEVICE = OF_MODULES - {"cpu"}
 """Those of them that lead to an accelerator, or wherever they are told."""
+HAND_ON = frozenset({"generate"})
+"""The methods of transformers' networks that hand on to ``forward`` what they are given, as it is."""
 CONVERSIONS = frozenset({"half", "float", "double", "bfloat16", "type"})
 """The methods that change the type of the numbers, and where the type of a tensor names a device, that."""
 FETCHES = frozenset({"cpu", "tolist", "item"})
