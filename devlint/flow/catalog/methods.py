@@ -18,8 +18,8 @@ FETCHES = frozenset({"cpu", "tolist", "item"})
 """The methods that bring the values of a tensor to the host, wherever it is."""
 TO_NUMBERS = FETCHES - {"cpu"}
 """Those of them that make numbers of Python of the values, for which the host waits if they are on an accelerator."""
-WRITERS = frozenset({"add_scalar", "add_scalars"})
-"""The methods of what writes TensorBoard's files, which make a number of each tensor that they are given."""
+WRITERS = frozenset({"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images"})
+"""The methods of what writes TensorBoard's files, which take the values of each tensor that they are given."""
 TO_HOST = FETCHES | {"numpy"}
 """The same with the one that takes the values from the host alone."""
 _DTYPE = re.compile(
