@@ -130,7 +130,8 @@ class Creation:
 
     ``generator`` says that the call draws with one: "argument" if the function's caller may hand one over, "else" for
     any other.  ``helper`` names the function of the file that made it, empty where the moving function did.  ``array``
-    says that it is a function of NumPy, which made an array of numbers alone.
+    says that it is a function of NumPy, which made an array of numbers alone; ``like`` is the tensor whose shape and
+    device it took, where it did that.
     """
 
     node: ast.Call
@@ -138,4 +139,5 @@ class Creation:
     generator: str = ""
     helper: str = ""
     array: bool = False
+    like: str = ""
     others: tuple[Creation, ...] = ()

@@ -53,6 +53,15 @@ class IndexCopy(Site):
 
 
 @immutable(frozen=True, slots=True)
+class ArrayCopy(Site):
+    """A call of ``function`` which copies an array of NumPy to ``target``, made of numbers alone by ``creation``."""
+
+    function: str
+    target: Device
+    creation: Creation
+
+
+@immutable(frozen=True, slots=True)
 class Upload(Site):
     """A call of ``function`` which makes the same tensor of literals on ``target`` in every step."""
 

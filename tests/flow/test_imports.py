@@ -117,5 +117,6 @@ def test_an_import_in_a_function() -> None:
 
 
 def test_a_file_without_torch_has_nothing_to_say_unless_it_speaks_as_torch_alone_does() -> None:
-    assert found("x = model.to(device)") == []
+    assert found("x = model.to(place)") == []
+    assert found("x = model.to(device)")
     assert found("x = model.cuda()")

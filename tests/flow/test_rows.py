@@ -119,7 +119,7 @@ def test_who_comes_first_decides_alone() -> None:
     package = layer('["math.sqrt"]\nresult = "tensor"\n["math.exp"]\nresult = "tensor"\n')
     catalog = Catalog([own, package])
     stated = [catalog.row(f"math.{name}") for name in ("sqrt", "exp", "sin")]
-    assert [(row.result, row.waits) for row in stated if row] == [("", True), ("tensor", False), ("number", False)]
+    assert [(row.result, row.waits) for row in stated if row] == [("", True), ("tensor", False), ("number", True)]
 
 
 # --- Mistakes -----------------------------------------------------------------------------------------------------

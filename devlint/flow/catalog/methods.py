@@ -10,14 +10,16 @@ OF_MODULES = MOVERS - {"type_as"}
 """Those that a module has, too."""
 TO_DEVICE = OF_MODULES - {"cpu"}
 """Those of them that lead to an accelerator, or wherever they are told."""
+HAND_ON = frozenset({"generate"})
+"""The methods of transformers' networks that hand on to ``forward`` what they are given, as it is."""
 CONVERSIONS = frozenset({"half", "float", "double", "bfloat16", "type"})
 """The methods that change the type of the numbers, and where the type of a tensor names a device, that."""
 FETCHES = frozenset({"cpu", "tolist", "item"})
 """The methods that bring the values of a tensor to the host, wherever it is."""
 TO_NUMBERS = FETCHES - {"cpu"}
 """Those of them that make numbers of Python of the values, for which the host waits if they are on an accelerator."""
-WRITERS = frozenset({"add_scalar", "add_scalars"})
-"""The methods of what writes TensorBoard's files, which make a number of each tensor that they are given."""
+WRITERS = frozenset({"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images"})
+"""The methods of what writes TensorBoard's files, which take the values of each tensor that they are given."""
 TO_HOST = FETCHES | {"numpy"}
 """The same with the one that takes the values from the host alone."""
 _DTYPE = re.compile(

@@ -25,6 +25,8 @@ class Call:
     """Whether ``**`` may add more keywords."""
     starred: bool = False
     """Whether ``*`` may add more positional arguments."""
+    spread: tuple[tuple[ast.expr, Value], ...] = ()
+    """What ``**`` adds of which not all keys are known, each with its node."""
 
     @property
     def first(self) -> Value:

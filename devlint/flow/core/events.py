@@ -126,7 +126,7 @@ class Observer(Component):
         """A function or a method of torch makes a tensor of sizes, of numbers or of data."""
 
     def on_placed_creation(self, frame: Frame, call: Call, path: str, place: Device) -> None:
-        """A function or a method of torch makes a tensor on the device that it is asked for."""
+        """A function or a method of torch, or a type of tensors, makes one on the device that it is asked for."""
 
     def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
         """Something stands where a device is named; ``role`` says what for.

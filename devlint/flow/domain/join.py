@@ -95,7 +95,9 @@ def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
         loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
         place = device.choice(guard, first.device, second.device)
         trail = tuple(one if one == two else None for one, two in zip(first.trail, second.trail, strict=False))
-        return Batches(loaders, place, first.certain and second.certain, first.part or second.part, trail=trail)
+        makers = tuple(dict.fromkeys((*first.makers, *second.makers)))
+        certain, part = first.certain and second.certain, first.part or second.part
+        return Batches(loaders, place, certain, part, trail=trail, makers=makers)
     if isinstance(first, Loader) and isinstance(second, Loader):
         place = device.choice(guard, first.batches, second.batches)
         return Loader(tuple(dict.fromkeys((*first.oids, *second.oids))), place, first.certain and second.certain)

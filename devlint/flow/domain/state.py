@@ -138,16 +138,16 @@ class State:
 
     def moves(self, batch: Batches) -> None:
         """Something of a batch may be elsewhere from here on: what it is a part of is in no one place any more."""
-        for loader in batch.loaders:
+        for owner in batch.owners:
             for end in range(len(batch.trail) + 1):
-                MOVED.put(self.heap, (loader, batch.trail[:end]), True)
+                MOVED.put(self.heap, (owner, batch.trail[:end]), True)
 
     def _moves_of(self, batch: Batches) -> list[tuple[HeapKey, Trail]]:
         """The places on the heap that say that parts of the same whole have moved, and which parts."""
-        if not any(((loader, ()), MOVED) in self.heap for loader in batch.loaders):
+        if not any(((owner, ()), MOVED) in self.heap for owner in batch.owners):
             return []
         places = [key for key in self.heap if key[1] is MOVED]
-        return [(key, key[0][1]) for key in places if key[0][0] in batch.loaders]  # type: ignore[index]  # so it is put
+        return [(key, key[0][1]) for key in places if key[0][0] in batch.owners]  # type: ignore[index]  # so it is put
 
     def _is_moved(self, batch: Batches) -> bool:
         return any(_may_be_one(batch.trail, trail) for _, trail in self._moves_of(batch))

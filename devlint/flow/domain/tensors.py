@@ -68,7 +68,19 @@ class Batches(Value):
     """The class of a library that it is an object of, where it comes from no loader."""
     trail: tuple[str | int | None, ...] = ()
     """Which part of the whole it is: the keys that lead to it, ``None`` for any of them."""
+    makers: tuple[ast.Call, ...] = ()
+    """The calls of which one made it, where it is an object whose ``.to(...)`` moves what it holds."""
     origin: Origin = NO_ORIGIN
+
+    @property
+    def in_place(self) -> bool:
+        """Whether its ``.to(...)`` moves what it holds, and returns itself."""
+        return bool(self.makers) and not self.trail
+
+    @property
+    def owners(self) -> tuple[object, ...]:
+        """What it is, or is a part of, on the heap."""
+        return (*self.loaders, *self.makers)
 
     def at(self, position: int) -> Batches:
         """One part of it."""

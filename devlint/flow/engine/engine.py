@@ -161,7 +161,7 @@ class Engine(Interpreter):
         with self.component(CallContexts).listen() as heard, self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
-        return heard
+        return [site for site in heard if not isinstance(site, Hint)]
 
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A nested function is known to the frames around it, and runs on its own once they are done."""

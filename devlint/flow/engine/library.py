@@ -7,13 +7,14 @@ from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.data import datasets, derived_loaders
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import builtins, readers, rows, unknown
+from devlint.flow.models.libraries import axes, builtins, encoders, readers, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.nn.parallel import ProcessGroups, Wrappers
 from devlint.flow.models.torch import api_calls, autograd, devices, factories, functions, rng, tensor_methods
 from devlint.flow.models.torch.optim import Optimizers
+from devlint.flow.observers.costs.array_copies import ArrayCopies
 from devlint.flow.observers.costs.host_syncs import HostSyncs
 from devlint.flow.observers.costs.index_copies import IndexCopies
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
@@ -39,8 +40,8 @@ from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.observers.portability.unused_devices import UnusedDevices
 
 REGISTERING = (
-    *(api_calls, autograd, builtins, datasets, derived_loaders, devices, factories, functions),
-    *(construction, module_methods, rng, readers, rows, tensor_methods, unknown),
+    *(api_calls, autograd, axes, builtins, datasets, derived_loaders, devices, factories, functions),
+    *(construction, encoders, module_methods, rng, readers, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (
@@ -71,6 +72,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     LeafMoves,
     IndexCopies,
     Uploads,
+    ArrayCopies,
     UnregisteredTensors,
     UnregisteredModules,
     OverriddenMoves,

@@ -6,7 +6,7 @@ import ast
 
 from devlint import device, torch_api
 from devlint.device import Device, Kind, Role
-from devlint.flow.catalog import complex_numbers, torch_table
+from devlint.flow.catalog import complex_numbers, modules, torch_table
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -15,7 +15,7 @@ from devlint.flow.domain.export import outside
 from devlint.flow.domain.objects import Function, Instance, Module, Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
-from devlint.flow.domain.values import UNKNOWN, Named, Opaque, Sequence, Value
+from devlint.flow.domain.values import UNKNOWN, Mapping, Named, Opaque, Sequence, Value
 from devlint.flow.evaluation import device_conditions
 from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
@@ -33,6 +33,8 @@ _NOT_BROUGHT = frozenset(
     setattr staticmethod vars""".split()
 )
 """Python's own functions that nobody defines anew; to know that no star does takes all files behind it."""
+_GROUPS = Sequence(None, Mapping((("params", Sequence(None, Tensor(device.UNKNOWN))),)))
+"""What an optimizer works on: tensors, wherever they are."""
 _SAME_ATTRIBUTES = _DETACHED | {"T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -113,6 +115,8 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return _of_method(frame, node, base, base.cls, method)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
+        if attr == "param_groups" and any(root.startswith(modules.OPTIMIZERS) for root in base.cls.roots()):
+            return _GROUPS
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
         if base.oid == base.cls.oid:
             return found

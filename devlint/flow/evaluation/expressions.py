@@ -146,14 +146,16 @@ def _arguments(frame: Frame, node: ast.Call) -> Call:
             values.append(value.item if isinstance(value, Sequence) else UNKNOWN)
     keywords: dict[str, Value] = {}
     keyword_nodes: dict[str, ast.expr] = {}
+    unknown: tuple[tuple[ast.expr, Value], ...] = ()
     for keyword in node.keywords:
         value = evaluate(frame, keyword.value)
         if keyword.arg is None:
-            opened = opened or not containers.spread(keywords, value)
+            if not containers.spread(keywords, value):
+                opened, unknown = True, (*unknown, (keyword.value, value))
         else:
             keywords[keyword.arg] = value
             keyword_nodes[keyword.arg] = keyword.value
-    return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred)
+    return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred, unknown)
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:

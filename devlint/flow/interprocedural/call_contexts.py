@@ -71,7 +71,7 @@ class CallContexts(Observer):
         """Waits that each call of a function makes."""
         self._private: dict[int, FunctionInfo] = {}
         """What private functions do, whatever is available."""
-        self._listening: list[tuple[Interpreter | None, int, list[Operation | Forward]]] = []
+        self._listening: list[tuple[Interpreter | None, int, list[Operation | Forward | Hint]]] = []
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -120,16 +120,16 @@ class CallContexts(Observer):
     # -- probing -----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def listen(self, interpreter: Interpreter | None = None) -> Iterator[list[Operation | Forward]]:
+    def listen(self, interpreter: Interpreter | None = None) -> Iterator[list[Operation | Forward | Hint]]:
         """Hear what is claimed; perhaps only what one file says of itself, and not where it merely tries things out."""
-        heard: list[Operation | Forward] = []
+        heard: list[Operation | Forward | Hint] = []
         self._listening.append((interpreter, 0 if interpreter is None else interpreter.muted, heard))
         yield heard
         self._listening.pop()
 
     def claim(self, site: Site, frame: Frame) -> None:
         """A claim is made in a frame, aloud or not: whoever began to listen last hears it."""
-        if self._listening and isinstance(site, (Operation, Forward)):
+        if self._listening and isinstance(site, (Operation, Forward, Hint)):
             one, level, heard = self._listening[-1]
             if one is None or (frame.interpreter is one and one.muted == level and not frame.silent):
                 heard.append(site)

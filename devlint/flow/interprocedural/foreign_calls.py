@@ -25,7 +25,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
-from devlint.sites.placement import COPYING, Forward, Operation, OperationKind
+from devlint.sites.placement import COPYING, Forward, Hint, HintKind, Operation, OperationKind
 
 _TOUCHED = (Batches, Instance, Loader, Module, Sequence, Tensor)
 """What a function may change although nobody takes what it returns."""
@@ -76,9 +76,15 @@ def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Va
     return result
 
 
-def _tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forward]) -> None:
+def _tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forward | Hint]) -> None:
     """A function was entered and claimed something: the first that is about its arguments is told of at the call."""
     for site in heard:
+        if isinstance(site, Hint) and site.kind is HintKind.COLLECTIVE:
+            given = next((node for node, value in call.given() if _made_by(value, site.stray)), None)
+            if given is not None:
+                stray = replace(site.stray, node=given, text=frame.interpreter.text(given))
+                frame.emit(replace(site, node=call.node, scope=scope_of(frame), stray=stray))
+                return
         if isinstance(site, Operation) and site.kind not in COPYING:
             # one that cares for devices is told of in its own file
             careful = bool(site.scope.module and site.scope.owner) or site.scope.device_aware
@@ -86,6 +92,11 @@ def _tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forwa
             if found is not None:
                 frame.emit(Operation(call.node, scope_of(frame), name, OperationKind.BROUGHT, found))
                 return
+
+
+def _made_by(value: Value, stray: Operand) -> bool:
+    """Whether an argument is what a claim is about, by the call that made it."""
+    return isinstance(value, Tensor) and value.origin.node is not None and value.origin.node is stray.factory_node
 
 
 def _meetings(frame: Frame, call: Call, site: Operation) -> Iterator[tuple[Operand, Operand]]:

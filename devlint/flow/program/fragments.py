@@ -10,7 +10,10 @@ from devlint.flow.catalog.concepts import FRAGMENT_NAMES, SHORT_NAMES
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.syntax import bindings, names, nodes
 
-_WORDS = ("torch", ".backward(", "nn.Module", "nn.Linear", "DataLoader(", "DDP(", ".cuda(")
+_WORDS = (
+    *("torch", ".backward(", "nn.Module", "nn.Linear", "DataLoader(", "DDP(", ".cuda("),
+    *('.to("cuda', ".to('cuda", ".to(device", ".to(self.device", ".to(model.device"),
+)
 """What the code has of which something can be said: torch's name, or what is hardly written for anything else."""
 
 

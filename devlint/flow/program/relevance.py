@@ -34,8 +34,11 @@ _NAMES = ("load", "range", *_FACTORIES)
 """Functions and methods that matter where they are called by just this name."""
 _FEW = 40
 """So many names are found fastest by one expression that holds them all."""
-_PLACING = (".to", ".cpu", ".type_as", ".xpu", ".mps", ".pin_memory", "DataLoader", "Parallel", ".load", "Tensor")
-"""How what is called ends that says where something is."""
+_PLACING = (
+    *(".to", ".cpu", ".type_as", ".xpu", ".mps", ".pin_memory", "DataLoader", "Parallel", ".load", "Tensor"),
+    *(".all_reduce", ".all_gather", ".broadcast"),
+)
+"""How what is called ends that says where something is, or has to be."""
 _LITERAL = re.compile(r"= *[\[({]")
 _ATTRIBUTE = re.compile(r"self\.\w+ *(?::[^=]+)?\Z")
 """What is before the sign, with an annotation perhaps."""

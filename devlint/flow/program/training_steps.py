@@ -67,7 +67,7 @@ def is_among(node: ast.expr, known: frozenset[str]) -> bool:
     """Whether an expression is one of the names, or the same without its graph."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
         node = node.func.value
-    return isinstance(node, ast.Name) and node.id in known
+    return isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in known
 
 
 def _makers(node: ast.expr) -> Iterator[str]:
@@ -77,14 +77,14 @@ def _makers(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, ast.Call):
         for argument in node.args:
             yield from _makers(argument)
-    elif isinstance(node, ast.Name):
-        yield node.id
+    elif isinstance(node, (ast.Name, ast.Attribute)) and (name := names.dotted(node)):
+        yield name
 
 
 def _given_back(node: ast.expr | None) -> Iterator[str]:
     """The names by which a hook gives the loss back: alone, as the first of several things, or as an item."""
-    if isinstance(node, ast.Name):
-        yield node.id
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield names.dotted(node)
     elif isinstance(node, ast.IfExp):
         yield from (*_given_back(node.body), *_given_back(node.orelse))
     elif isinstance(node, ast.Tuple):

@@ -39,11 +39,18 @@ _MOST_STEPS = 40
 
 
 def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -> Creation | None:
-    """The factory call behind what ``move`` moves, where this move is all that becomes of it on the CPU."""
-    made = tensor.origin.node
-    if not tensor.origin.factory or not isinstance(made, ast.Call) or frame.interpreter.muted or frame.inlined:
+    """The factory call behind what ``move`` moves, where this move is all that becomes of it where it is made."""
+    if frame.interpreter.muted or frame.inlined:
         return None
-    if tensor.origin.factory in CONVERTERS and (array := _array(frame, move, receiver)) is not None:
+    return _made_by_default(frame, move, receiver, tensor) or _made_like_another(frame, move, receiver)
+
+
+def _made_by_default(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -> Creation | None:
+    """The call that made a tensor on the default device."""
+    made = tensor.origin.node
+    if not tensor.origin.factory or not isinstance(made, ast.Call):
+        return None
+    if _converts(tensor.origin.factory) and (array := array_behind(frame, move, receiver)) is not None:
         return array
     if is_legacy(tensor.origin.factory) and not _counts(frame, made):
         return None
@@ -76,8 +83,37 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
     return tuple(found)
 
 
-def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
-    """The call of NumPy behind a tensor made of an array of numbers alone, into which nothing else was written."""
+def _made_like_another(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
+    """The call that made a tensor in the shape of another one, and where that one is."""
+    if not frame.interpreter.index.mentions("_like("):
+        return None
+    for call in frame.inside:
+        if not isinstance(call, ast.Call) or call.lineno > move.lineno or not names.dotted(call.func).endswith("_like"):
+            continue
+        entry = torch_table.function(path := _path(frame, call))
+        if entry is None or entry.rule != "like_input_or_kwarg" or not nodes.given(call) or _says_where(call):
+            continue
+        trail = Trail(frame, call, None)
+        if trail.passes_on(receiver) or moved_later(trail, move, receiver):
+            return Creation(call, path, like=ast.unparse(nodes.given(call)[0]))
+    return None
+
+
+def _says_where(call: ast.Call) -> bool:
+    """Whether a creation is told a device, or may be."""
+    return any(keyword.arg in (None, "device", "out") for keyword in call.keywords)
+
+
+def _converts(path: str) -> bool:
+    """Whether a function, or a constructor by type, makes a tensor of an array."""
+    return path in CONVERTERS or is_legacy(path)
+
+
+def array_behind(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
+    """The call of NumPy behind an array of numbers alone, or a tensor of one, into which nothing else was written.
+
+    ``move`` is what takes it to a device, ``receiver`` what it takes there.
+    """
     if not frame.interpreter.index.mentions("numpy"):
         return None
     for call in frame.inside:
@@ -135,7 +171,7 @@ class Trail:
         given = nodes.given(node)
         path = _path(self.frame, node)
         if path.startswith(("torch.", "numpy.")):
-            own = self.arrays and path in ARRAY_FUNCTIONS | CONVERTERS
+            own = self.arrays and (path in ARRAY_FUNCTIONS or _converts(path))
             known = own or (path.startswith("torch.") and path.rpartition(".")[2] in _JOINERS)
             return known and any(self.passes_on(part) for part in given) and self._all_go_along(given)
         carriers = _CARRIERS | _ARRAY_METHODS if self.arrays else _CARRIERS
@@ -157,7 +193,7 @@ class Trail:
             return True
         entry = torch_table.function(path)
         fresh = entry is not None and entry.rule == "default_or_kwarg" and path.startswith("torch.")
-        return fresh and not any(keyword.arg in (None, "device", "out") for keyword in node.keywords)
+        return fresh and not _says_where(node)
 
     def _neutral(self, node: ast.AST) -> bool:
         """Whether an expression has no tensor in it."""

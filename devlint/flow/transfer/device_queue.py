@@ -13,8 +13,20 @@ from devlint.flow.catalog.shapes import SHAPED
 from devlint.flow.core import events
 from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.domain.join import type_place
 from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite, placement, surely_tensor
-from devlint.flow.domain.values import UNKNOWN, Const, Flag, Mapping, Named, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Const,
+    Flag,
+    Mapping,
+    Named,
+    Opaque,
+    Sequence,
+    Unknown,
+    Value,
+    is_literal,
+)
 from devlint.immutable import immutable
 
 BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})
@@ -96,14 +108,15 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> No
     if name == "backward":
         frame.component(DeviceQueue).work(frame, call.node, as_tensor(receiver).device)
     elif name == "numpy":
-        # what is on an accelerator raises, and nobody waits
-        return
+        # what is on an accelerator raises, and nobody waits, unless it is told to copy
+        if is_literal(call.argument(0, "force"), True):
+            wait(frame, call.node, node.value, receiver, name)
     elif name in WRITERS:
         written(frame, call, name)
     elif surely_tensor(receiver) and name in SHAPED:
         for given, value in call.given():
             numbered(frame, call.node, given, value, name)
-    elif name in FETCHES or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
+    elif name in FETCHES or _goes_home(call, name) or (surely_tensor(receiver) and _blocks(name)):
         wait(frame, call.node, node.value, receiver, name)
 
 
@@ -112,7 +125,13 @@ def _blocks(name: str) -> bool:
     return entry is not None and entry.sync == "always"
 
 
-def _goes_home(call: Call) -> bool:
+def _goes_home(call: Call, name: str) -> bool:
+    """Whether a method copies to the host, and does so at once."""
+    if name == "type":
+        place = type_place(call.argument(0, "dtype"))
+        return place is not None and place.kind is Kind.CPU
+    if name != "to":
+        return False
     place = placement(call.positional[0]) if call.positional else None
     return place is not None and place.kind is Kind.CPU and "non_blocking" not in call.keywords
 

@@ -6,6 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
+from devlint.device import UNKNOWN
 from devlint.finding import OF_RULE
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
@@ -29,11 +30,11 @@ from devlint.rules.code.blocks import (
 )
 from devlint.rules.code.control_flow import runs_in_forward, stands_at
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import fix_of, in_test, measures, with_arguments
+from devlint.rules.code.edits import fix_of, in_test, measures, quoted, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.rules.transfers.destination import destination, is_like_another, target_of
 from devlint.sites.base import Creation, Step
-from devlint.sites.transfers import IndexCopy, Transfer
+from devlint.sites.transfers import ArrayCopy, IndexCopy, Transfer
 from devlint.source.syntax import walk
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
@@ -64,10 +65,11 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
-    each side of a branch. It is told in a loop, and where the `forward` of a module, or a step, comes to it (but for
-    methods other than `forward` under `@torch.no_grad()`). Who selects the rule is told of it elsewhere and in
-    functions that measure; where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a
-    tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
+    each side of a branch. It is told in a loop, and where the `forward` of a module, or a step, comes to it (but
+    for methods other than `forward` under `@torch.no_grad()`). Who selects the rule is told of it elsewhere and in
+    functions that measure; where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and
+    torch a tensor of that, be it on the device at once; where `torch.zeros_like(x)` follows `x` and is moved
+    elsewhere; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x`
     in the forward pass, and in the backward pass once more.
 
     ## Why it matters
@@ -128,13 +130,16 @@ class CreateThenMove(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     proof = proof.Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Transfer | IndexCopy) -> Reports:
+    def judge(self, site: Transfer | IndexCopy | ArrayCopy) -> Reports:
         """A report where the host makes what only the device uses."""
+        if isinstance(site, ArrayCopy):
+            yield _converting(site)
+            return
         if isinstance(site, IndexCopy):
             yield self._selecting(site)
             return
         made = site.creation
-        if made is None or site.discarded:
+        if made is None or site.discarded or (made.like and site.value.device.same(site.target or UNKNOWN)):
             return
         ways = (made, *made.others)
         if any(way.generator == "else" for way in ways):
@@ -151,9 +156,9 @@ class CreateThenMove(Rule):
         costs = self._costs(site, made)
         yield Report(
             _message(made, site, destination(self.source, site)),
-            label="copies what was made for it" if not together else "made on the CPU, and copied",
+            label="copies what was made for it" if not together else f"made {_where(made)}, and copied",
             severity=Severity.WARNING if costs else Severity.INFO,
-            steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
+            steps=() if together else tuple(Step(way.node, f"created {_where(way)} here") for way in ways),
             help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
             asked=self._seldom(site, made) or not costs,
@@ -244,7 +249,7 @@ class CreateThenMove(Rule):
         in_module = site.scope.module and runs_in_forward(self.source, site.node)
         often = site.repeated or (in_module and not self._is_for_evaluation(site))
         often = often and not site.scope.sometimes and not self._kept(site)
-        alike = name.islower() and not made.array
+        alike = name.islower() and not made.array and not made.like
         drawn = any(way.generator for way in (made, *made.others))
         avoidable = site.spelled not in _ALIKE and alike and not made.helper and not drawn
         return often and avoidable and not measures(site.scope) and not in_test(self.source, site.scope)
@@ -276,6 +281,20 @@ class CreateThenMove(Rule):
         names = (name for node in guards if isinstance(node.body[-1], ast.Return) for name in _asked(_HAD, node, False))
         rest = [statement, *later(self.source, statement)]
         return any(_keeps(rest, name) for name in names)
+
+
+def _converting(site: ArrayCopy) -> Report:
+    """A hint at an array of NumPy that is made for a tensor on a device."""
+    made = site.creation
+    together = holds(site.node, made.node)
+    return Report(
+        f"`{made.function}` makes an array on the CPU, only for `{site.function}` to copy it to {site.target}",
+        label="copies what was made for it" if not together else "made on the CPU, and copied",
+        severity=Severity.INFO,
+        steps=() if together else (Step(made.node, "made on the CPU here"),),
+        help=_advice(made, "...", False),
+        asked=True,
+    )
 
 
 def _asked(pattern: re.Pattern[str], node: ast.If, looped: bool) -> list[str]:
@@ -310,10 +329,17 @@ def _keeps(block: list[ast.stmt], name: str) -> bool:
     return False
 
 
+def _where(made: Creation) -> str:
+    """Where a creation makes a tensor."""
+    return f"where {quoted(made.like, 'the other')} is" if made.like else "on the CPU"
+
+
 def _message(made: Creation, site: Transfer, goal: str) -> str:
     name = made.function
     if made.generator:
         return f"`{name}` draws on the CPU, so it raises for a generator of the accelerator, and copies for none"
+    if made.like:
+        return f"`{name}` creates {_where(made)}, only to be copied to {goal}"
     if _by_type(made):
         return f"`{name}` builds on the CPU, and `.{site.spelled}()` moves the result to {goal}"
     inside = f", in `{made.helper}`," if made.helper else ""

@@ -7,7 +7,7 @@ import itertools
 from bisect import bisect_left, bisect_right
 
 from devlint.device import Kind
-from devlint.rules.code.blocks import around, assigned, names_in, receiver, stores, way_to
+from devlint.rules.code.blocks import Way, around, assigned, names_in, receiver, stores, way_to
 from devlint.sites.base import Act, Step
 from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source
@@ -41,13 +41,14 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
     value, loop = site.value.node, site.scope.loop
     if not site.scope.step or not isinstance(loop, ast.stmt):
         return None
-    if not isinstance(call, ast.Call) or not isinstance(value, ast.Name) or site.kind == "module" or site.discarded:
+    root = _root(value)
+    if not isinstance(call, ast.Call) or root is None or site.kind == "module" or site.discarded:
         return None
     if site.target is None or site.target.accelerates() is False or site.value.device.same(site.target) is True:
         return None
-    changed = stores(function).get(value.id, [])
+    changed = stores(function).get(root.id, [])
     text, ways = ast.unparse(call), {parent for parent, _ in way_to(source, call)}
-    named = names_in(function).get(value.id, [])
+    named = names_in(function).get(root.id, [])
     here = named[bisect_left(named, loop.lineno, key=_row) : bisect_right(named, call.lineno, key=_row)]
     for name in here[-_MOST:]:
         before = _argument(source, name)
@@ -59,9 +60,37 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
             set(around_it) <= ways
             and loop in around_it
             and not any(before.lineno <= row <= call.lineno for row in changed)
+            and (root is value or all(_only_read(source, one) for one in here if one.lineno >= before.lineno))
         ):
             return before
     return None
+
+
+def _root(node: ast.AST | None) -> ast.Name | None:
+    """The name of what a tensor is a part of, by attributes and fixed keys, or its own."""
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _only_read(source: Source, name: ast.Name) -> bool:
+    """Whether a part is taken of what has a name, and neither it nor the whole is changed, as far as can be seen."""
+    way = way_to(source, name)
+    at = _end_of_part(way, name)
+    if at == len(way) or not isinstance(getattr(way[at][0], "ctx", None), ast.Load):
+        return False
+    part, outer = way[at][0], way[at - 1][0] if at else None
+    if not isinstance(part, ast.Attribute) or not isinstance(outer, ast.Call) or outer.func is not part:
+        return True
+    return part.value is not name and not part.attr.endswith("_")
+
+
+def _end_of_part(way: Way, name: ast.Name) -> int:
+    """Where in the way to a name the longest expression of attributes and fixed keys stands that begins with it."""
+    at = len(way)
+    while at and _root(way[at - 1][0]) is name:
+        at -= 1
+    return at
 
 
 def _row(node: ast.Name) -> int:
@@ -73,9 +102,12 @@ def _place(node: ast.Call) -> tuple[int, int]:
 
 
 def _argument(source: Source, name: ast.Name) -> ast.Call | None:
-    """The call of a method of what has a name, where its result is an argument: so what it moves is no module."""
+    """The call of a method of what has a name, or of a part of it, where its result is an argument: no module moves."""
     way = way_to(source, name)
-    if len(way) < 3 or not isinstance(way[-2][0], ast.Call) or way[-2][0].func is not way[-1][0]:
+    at = _end_of_part(way, name)
+    if at < 2:
         return None
-    call, outer = way[-2][0], way[-3][0]
+    (outer, call), (_, method) = way[at - 2 : at]
+    if not isinstance(call, ast.Call) or call.func is not method:
+        return None
     return call if isinstance(outer, ast.Call) and outer.func is not call else None

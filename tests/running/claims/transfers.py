@@ -39,8 +39,10 @@ def rows(run: Run, when: Callable[[Event], bool]) -> list[str]:
 
 
 def _redundant(finding: Finding, run: Run) -> str | None:
-    """A move returned its input, or a value left the accelerator and came back."""
+    """A move returned its input, or a value left the accelerator and came back, or was copied there before."""
     found = run.events(finding)
+    if "once more" in finding.message:
+        return None if any(event.doubled for event in found) else "another place has not copied it there before"
     if "by way of the CPU" in finding.message:
         there, back = counted(found, leaves), counted(found, enters)
         return None if there and there == back else f"{there} copies to the host, {back} back"

@@ -18,6 +18,7 @@ from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value, is_literal
+from devlint.flow.models.libraries import encoders
 from devlint.flow.models.libraries.unknown import told, unfollowed
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
@@ -53,6 +54,9 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
     """``X.from_pretrained(...)``: whether what it loads is placed for good."""
     unfollowed(frame, call)
     told(frame, call, path)
+    encoder = encoders.loaded(call, path)
+    if encoder is not None:
+        return encoder
     spread = call.keywords.get("device_map")
     if is_literal(call.keywords.get("load_in_8bit"), True) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))

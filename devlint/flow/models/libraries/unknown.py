@@ -16,6 +16,7 @@ from devlint.flow.domain.join import type_place
 from devlint.flow.domain.tensors import Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders, wrapped
+from devlint.flow.models.libraries import encoders
 from devlint.flow.models.nn import forward
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
@@ -64,6 +65,8 @@ class _Anything(ObjectModel):
         frame.component(DeviceQueue).unseen(frame, call.node)
         havoc.grown(frame, call)
         havoc.handed(frame, call)
+        if encoders.makes_tensors(call):
+            return encoders.encoded(frame, call)
         return wrapped(call, derive(frame, call))
 
     def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:

@@ -19,7 +19,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER, DEVICE, ORIGIN
 from devlint.flow.domain.objects import Function, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.tensors import Tensor, as_tensor, is_definite
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
@@ -59,9 +59,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     place = frame.place_of(module)
     clash = False
     if module.has_state and not module.spread and not idle(module):
-        if module.path.startswith("torch.nn."):
-            # no layer of torch takes a 0-dim tensor
-            tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
+        tensors_in = [(node, _taken(module, value), role) for node, value, role in tensors_in]
         unread = [call.argument_node(*mask) for mask in modules.CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = check(frame, call, module, place, _due(frame, call, module, place, tensors_in))
@@ -87,8 +85,12 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     return _output(frame, call, module, place, definite)
 
 
-def _with_dimensions(value: Value) -> Value:
-    return replace(value, many=True) if isinstance(value, Tensor) and value.many is None else value
+def _taken(module: Module, value: Value) -> Value:
+    """What a module of a library is given: a tensor, or it would raise; of a network, one that has dimensions."""
+    if not module.path or not isinstance(value, Tensor):
+        return value
+    sized = value.many is None and module.path.startswith(modules.TAKE_NO_NUMBERS)
+    return replace(value, certain=True, many=True if sized else value.many)
 
 
 def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> bool:
@@ -131,7 +133,8 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
 
 
 def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
-    found: list[tuple[ast.AST, Value]] = []
+    # of batches, each part is an input
+    found: list[tuple[ast.AST, Value]] = [one for one in call.spread if isinstance(one[1], Batches)]
     for node, value in call.given():
         if isinstance(value, Sequence) and value.items is not None:
             inner = (

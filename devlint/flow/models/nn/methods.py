@@ -45,6 +45,8 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         return parameters(name, Tensor(place, many=None, buffer=True, origin=frame.origin_of(module)))
     if name == "forward":
         return forward(frame, call, module)
+    if name in methods.HAND_ON and module.cls is None:
+        return generated(frame, call, module)
     if isinstance(value, Opaque):
         api_use.devices(frame, call)
     if name not in modules.ONLY_LOOK:
@@ -132,15 +134,33 @@ class _Module(ObjectModel):
         return method(frame, call, value, node) if isinstance(value, Module) else None
 
 
+def _moved_module(frame: Frame, node: ast.expr, value: Value) -> Module | None:
+    """The module that something is which was moved and is called; ``None`` where it may be a tensor."""
+    moved = isinstance(value, Tensor) and all(leaf.role is not Role.INPUT for leaf in value.device.leaves())
+    if not isinstance(value, Tensor) or not moved or value.certain or not value.origin.story:
+        return None
+    module = Module(identity(), text=frame.interpreter.text(node))
+    frame.put(module, value.device, value.origin.story[0])
+    return module
+
+
+def generated(frame: Frame, call: Call, module: Module) -> Value:
+    """What a network generates of what it is given: it looks at each token, and so waits for the last one."""
+    result = forward(frame, call, module)
+    frame.component(DeviceQueue).wait(frame, call.node)
+    return result
+
+
 class _Tensor(tensor_methods.TensorModel):
     def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
         """What was moved, and is called, is a module."""
-        moved = isinstance(value, Tensor) and all(leaf.role is not Role.INPUT for leaf in value.device.leaves())
-        if not isinstance(value, Tensor) or not moved or value.certain or not value.origin.story:
-            return None
-        module = Module(identity(), text=frame.interpreter.text(call.node.func))
-        frame.put(module, value.device, value.origin.story[0])
-        return forward(frame, call, module)
+        module = _moved_module(frame, call.node.func, value)
+        return None if module is None else forward(frame, call, module)
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
+        """A method of what was moved, and is no tensor's: it may hand on what it is given to ``forward``."""
+        module = _moved_module(frame, node.value, value) if node.attr in methods.HAND_ON else None
+        return super().method(frame, call, value, node) if module is None else generated(frame, call, module)
 
 
 KINDS[Module] = _Module()

@@ -262,11 +262,13 @@ def _legacy(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _of_cuda(frame: Frame, call: Call, path: str) -> Value:
-    return _typed(call, device.accelerator("cuda"))
+    return _typed(frame, call, path, device.accelerator("cuda"))
 
 
-def _typed(call: Call, place: Device) -> Tensor:
+def _typed(frame: Frame, call: Call, path: str, place: Device) -> Tensor:
     """The tensor that a legacy tensor type makes."""
+    for observer in events.heard(frame, "on_placed_creation"):
+        observer.on_placed_creation(frame, call, path, place)
     step = Step(call.node, f"created on {place} here", Act.CREATED)
     return Tensor(place, many=True, origin=Origin((step,)))
 
@@ -276,7 +278,9 @@ class _TensorType(ObjectModel):
 
     def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
         """The tensor that it makes."""
-        return _typed(call, value.device) if isinstance(value, TensorType) else None
+        if not isinstance(value, TensorType):
+            return None
+        return _typed(frame, call, frame.interpreter.text(call.node.func), value.device)
 
 
 KINDS[TensorType] = _TensorType()

@@ -86,9 +86,10 @@ def _transfer(
     made = creations.creation(frame, call.node, node.value, tensor)
     pinned, by = _memory(frame, receiver)
     placed = target.device is not None
+    whole = isinstance(receiver, Batches) and receiver.in_place
     late = target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
     return replace(
-        _site(frame, call, node, "tensor" if tensor.certain else "", operand, target),
+        _site(frame, call, node, "tensor" if tensor.certain and not whole else "", operand, target),
         foreign=isinstance(receiver, Instance) and receiver.cls.method(node.attr) is not None,
         pinned=pinned,
         pinned_by=by,
@@ -126,6 +127,8 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
         DEVICE.put(frame.state.heap, receiver.key, place)
         ORIGIN.put(frame.state.heap, receiver.key, Origin((Step(call.node, f"moved to {place} here", Act.MOVED),)))
         return receiver
+    if isinstance(receiver, Batches) and receiver.in_place:
+        return _moved_in_place(frame, call, node, receiver, place)
     if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
@@ -140,6 +143,16 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
         step = Step(call.node, f"`{text}` is moved to {place} here", Act.MOVED)
         return Tensor(place, certain=False, origin=Origin((step,)))
     return _moved(frame, call, tensor, place)
+
+
+def _moved_in_place(frame: Frame, call: Call, node: ast.Attribute, batch: Batches, place: Device) -> Batches:
+    """An object that moves what it holds; by other names it goes by, it is no longer known where that is."""
+    frame.state.moves(batch)
+    there = replace(batch, device=place, parts=(), makers=(call.node,))
+    frame.state.forget(there)
+    if isinstance(node.value, ast.Name):
+        frame.state.env[node.value.id] = there
+    return there
 
 
 def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:

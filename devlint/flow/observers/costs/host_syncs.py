@@ -89,7 +89,9 @@ def _region(frame: Frame, node: ast.expr, value: Value, spelled: str) -> str:
         if frame.checking:
             return "check"
     seldom = frame.exits or any(loop.encloses or loop.skips for loop in frame.loops)
-    return "call" if not seldom and (may_wait or training_steps.is_loss(info, node)) else ""
+    return (
+        "call" if not seldom and (may_wait or (_fetched(node, spelled) and training_steps.is_loss(info, node))) else ""
+    )
 
 
 def _is_loss(frame: Frame, node: ast.expr, loop: Loop, spelled: str) -> bool:
@@ -97,10 +99,15 @@ def _is_loss(frame: Frame, node: ast.expr, loop: Loop, spelled: str) -> bool:
     rounds = frame.interpreter.loop_text(loop.node)
     known = training_steps.losses(rounds.inside)
     if not isinstance(node, ast.Name):
-        return training_steps.is_among(node, known)
+        return _fetched(node, spelled) and training_steps.is_among(node, known)
     name = _listed(frame, node.id)
     # what gets another value on the way may be a number by then
     return name in known and (spelled in FETCHES or rounds.assigned.count(name) == 1)
+
+
+def _fetched(node: ast.expr, spelled: str) -> bool:
+    """Whether it is read as a tensor only is, where an attribute may be a number by then."""
+    return not isinstance(node, ast.Attribute) or spelled in FETCHES
 
 
 def _listed(frame: Frame, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Device
 from devlint.flow.catalog.creation import FROM_VALUES
 from devlint.flow.core.call import Call
@@ -17,13 +19,15 @@ class Uploads(Observer):
 
     def on_placed_creation(self, frame: Frame, call: Call, path: str, place: Device) -> None:
         """A site, where nothing that the creation hangs on changes."""
-        if path not in FROM_VALUES or place.accelerates() is False or not place.known:
+        asked = call.argument_node(-1, "device")
+        # of a tensor type, numbers that stand alone are sizes
+        copies = path in FROM_VALUES if asked is not None else isinstance(call.argument_node(0, "data"), ast.List)
+        if not copies or place.accelerates() is False or not place.known:
             return
         if not any(loop.step for loop in frame.loops):
             return
         scope = scope_of(frame)
         if not scope.step or scope.sometimes or not same_values(frame, call.node):
             return
-        asked = call.argument_node(-1, "device")
-        if asked is not None and unchanged(frame, asked) and left_alone(frame, call.node):
+        if (asked is None or unchanged(frame, asked)) and left_alone(frame, call.node):
             frame.emit(Upload(call.node, scope, path, place))

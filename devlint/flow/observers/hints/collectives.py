@@ -17,6 +17,7 @@ class Collectives(Observer):
     """Tensors of the default device that are given to collectives, which NCCL carries out between accelerators only."""
 
     wants_inlined = True
+    wants_quiet = True
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
         """A tensor of the default device is given to a collective."""
