@@ -72,7 +72,8 @@ class Plan:
     common: Any
     """The dispatch key of its kernel for all devices, made of other operations; ``None`` if it has none."""
     foreign: Any
-    """The dispatch key of a kernel for CUDA that a library of the script's has itself; ``None`` if there is none."""
+    """The dispatch key of a kernel for CUDA that a library of the script's has itself; ``None`` if there is none, or if
+    it is compiled and the host has one, too."""
     written: tuple[str, ...]
     """The arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
@@ -125,7 +126,7 @@ def _made(op: Any) -> Plan:
         checked=(*outs, *positional),
         implicit=implicit,
         common=common,
-        foreign=next((k for k in _OF_CUDA if namespace not in _OF_TORCH and _has_kernel(op, k.name)), None),
+        foreign=_foreign(op, namespace) if namespace not in _OF_TORCH else None,
         written=tuple(one.name for one in arguments if _writes(one)),
         returned=tuple(places[_alias(one)] for one in schema.returns) if all(map(_writes, schema.returns)) else (),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),
@@ -135,6 +136,17 @@ def _made(op: Any) -> Plan:
         places=tuple(places.values()),
         compute=refusals.computing(op._op, name, tuple(places.values())) if namespace == "aten" else op._op,
     )
+
+
+def _foreign(op: Any, namespace: str) -> Any:
+    """The key of a library's kernel for CUDA; one in C++ wants a card, and counts only where the host has none."""
+    for key in _OF_CUDA:
+        written = f"{namespace}/{op._schema.name.partition('::')[2]}"
+        names = (written, f"{written}.{op._schema.overload_name}")
+        in_python = any(f"{name}/{key.name}" in torch.library._impls for name in names)
+        if _has_kernel(op, key.name) and (in_python or not _has_kernel(op, "CPU")):
+            return key
+    return None
 
 
 def is_of_host(op: Any) -> bool:

@@ -51,23 +51,26 @@ KERNEL = '''
 import torch
 import devlint.simulator
 devlint.simulator.install()
-import importlib.util, pathlib, sys
+import devlint, importlib.util, pathlib, sys
 path = pathlib.Path(sys.argv[1], "kernel.py")
 path.write_text("""
 import triton
 import triton.language as tl
 @triton.jit
-def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+def add_kernel(x, y, out, n, factor, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+    sum = tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n)
+    tl.store(out + at, sum * factor.to(tl.float32), mask=at < n)
 """)
 spec = importlib.util.spec_from_file_location("kernel", path)
 kernel = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(kernel)
 x, y = torch.randn(100, device="cuda"), torch.randn(100, device="cuda")
 out = torch.empty_like(x)
-kernel.add_kernel[(4,)](x, y, out, 100, BLOCK=32)
-print(torch.equal(out, x + y), out.device)
+out.untyped_storage()
+with devlint.audit(simulate=True) as run:
+    kernel.add_kernel[(4,)](x, y, out, 100, 2.0, BLOCK=32)
+print(torch.equal(out, (x + y) * 2), out.device, [each.name for one in run.record.processes for each in one.events])
 '''
 
 
@@ -97,4 +100,4 @@ def test_kernels_of_triton_that_was_imported_before_are_named(triton: str) -> No
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
 def test_a_kernel_of_triton_computes(tmp_path: Path) -> None:
-    assert run(KERNEL, str(tmp_path)) == ["True cuda:0"]
+    assert run(KERNEL, str(tmp_path)) == ["True cuda:0 []"]

@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import torch
+from torch.utils import _pytree as pytree
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import devices
 from devlint.simulator.masquerade import card
+from devlint.simulator.tensor import SimulatedTensor
 
 _INTERPRET = "TRITON_INTERPRET"
 """What Triton looks for when a kernel is defined, its own library's included."""
@@ -70,7 +72,37 @@ def _change_compiler(module: Any, patches: Patches) -> None:
     patches.set(module.JITFunction, "run", _run)
 
 
-_CHANGED = {"triton.backends.nvidia.driver": _change_driver, "triton.runtime.jit": _change_compiler}
+def _in_memory(tensor: SimulatedTensor) -> torch.Tensor:
+    tensor.host.untyped_storage().__class__ = torch.UntypedStorage  # it may have been asked for as a device's
+    return tensor.host
+
+
+def _change_interpreter(module: Any, patches: Patches) -> None:
+    """Let a kernel work on the memory of a device, and take a number with a fraction for a scalar of 32 bits.
+
+    The interpreter would copy to the host and back, which no card does, and leaves such a number as it is.
+    """
+    original, call = module._implicit_cvt, module.GridExecutor.__call__
+
+    def converted(argument: Any) -> Any:
+        if not isinstance(argument, float):
+            return original(argument)
+        kind = module.tl.float32
+        return module.tl.tensor(module.TensorHandle(module.np.array([argument], module.np.float32), kind), kind)
+
+    def launched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map_only(SimulatedTensor, _in_memory, (args, kwargs))
+        return call(self, *args, **kwargs)
+
+    patches.set(module, "_implicit_cvt", converted)
+    patches.set(module.GridExecutor, "__call__", launched)
+
+
+_CHANGED = {
+    "triton.backends.nvidia.driver": _change_driver,
+    "triton.runtime.interpreter": _change_interpreter,
+    "triton.runtime.jit": _change_compiler,
+}
 """What is done to modules of Triton once they are imported."""
 
 

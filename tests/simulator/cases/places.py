@@ -58,3 +58,27 @@ def case_an_operation_of_a_library_runs_what_the_library_has_for_cuda() -> None:
     library.define("on_host(Tensor x) -> Tensor")
     library.impl("on_host", lambda x: x * 2, "CPU")
     assert torch.ops.devlint_tests.on_host(torch.ones(2, device=ONE)).device == ONE
+    library.define("compiled(Tensor x) -> Tensor")
+    library.impl("compiled", lambda x: x * 2, "CPU")
+    library.impl("compiled", lambda x: x * 3, "CUDA")
+    # a kernel in C++ is in the dispatcher, and not among what was registered in Python
+    registered = "devlint_tests/compiled/CUDA"
+    torch.library._impls.remove(registered)
+    try:
+        assert torch.ops.devlint_tests.compiled(torch.ones(2, device=ONE)).tolist() == [2.0, 2.0]
+    finally:
+        torch.library._impls.add(registered)
+
+
+def case_a_class_finds_the_functions_of_torch_that_it_knows() -> None:
+    functions = {torch.zeros_like: "now", torch._C._VariableFunctions.ones_like: "before"}
+
+    class Known:
+        @classmethod
+        def __torch_function__(cls, func: object, types: object, args: object = (), kwargs: object = None) -> object:
+            return functions.get(func, NotImplemented)
+
+    assert torch.zeros_like(Known()) == "now"
+    assert torch.ones_like(Known()) == "before"
+    with raises(TypeError, "torch.empty_like"):
+        torch.empty_like(Known())

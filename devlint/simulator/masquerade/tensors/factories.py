@@ -40,6 +40,12 @@ def _on_host(device: Any) -> bool:
 
 def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if args and not isinstance(args[0], torch.Tensor):
+            overriding = getattr(type(args[0]), "__torch_function__", None)
+            if overriding is not None:
+                # a class that looks functions up found this one in torch; one that was made earlier, torch's own
+                found = overriding(wrapper, (type(args[0]),), args, kwargs)
+                return function(*args, **kwargs) if found is NotImplemented else found
         if not name.endswith("_like"):
             _checked(kwargs.get("generator"), kwargs.get("device"))
         if kwargs.get("pin_memory") and _on_host(kwargs.get("device")):
