@@ -43,6 +43,8 @@ class Tally:
     rejected: int = 0
     cut: int = 0
     """Claims that rest on a run that has died, and do not come true in later calls."""
+    hanging: int = 0
+    """Claims for a branch not taken where the place hangs on the same word, as docs/teaching.md says."""
     withdrawn: int = 0
     disagreements: list[str] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ def compare(program: Program, tally: Tally) -> None:
             read, taught = claims(program.text), claims(program.text, observations)
             for code, row in taught.keys() - read.keys():
                 if code not in SILENT:
-                    _gained(program, taught[code, row], bool(runs[words].failed), tally)
+                    _gained(program, taught[code, row], runs[words], tally)
             _withdrawn(program, read.keys() - taught.keys(), {row for _, row in taught}, runs[words], tally)
         failed = next((seen.failed for seen in runs.values() if seen.failed), None)
         if failed is None:
@@ -85,7 +87,7 @@ def compare(program: Program, tally: Tally) -> None:
         program = program.repair(failed[0])
 
 
-def _gained(program: Program, finding: Finding, died: bool, tally: Tally) -> None:
+def _gained(program: Program, finding: Finding, seen: Run, tally: Tally) -> None:
     """A claim that is made with the run alone says so, and comes true, unless the run has died before later calls."""
     code, row = finding.code, finding.span.row
     tally.gained[code] += 1
@@ -96,10 +98,27 @@ def _gained(program: Program, finding: Finding, died: bool, tally: Tally) -> Non
     tally.confirmed += came is True
     tally.unreached += came is None
     # what it says of some paths, or of callers that keep things on an accelerator, no run has to show
-    if came is False and died:
+    if came is False and seen.failed:
         tally.cut += 1
+    elif came is False and row not in seen.reached and _hangs_on_a_word(program, code, row):
+        tally.hanging += 1
     elif came is False and not _ON_SOME_PATH.search(finding.message):
         raise Disagreement("false claim by observation", program, row, f"{code} {finding.message}")
+
+
+def _hangs_on_a_word(program: Program, code: str, row: int) -> bool:
+    """Whether a run that reaches the row finds things elsewhere, and teaches no such claim."""
+    for _ in range(STEPS):
+        runs = {words: run(program.text, words) for words in subsets(program.words)}
+        for words, seen in runs.items():
+            observations = observe(program.text, words) if row in seen.reached else None
+            if observations is not None and (code, row) not in claims(program.text, observations):
+                return True
+        failed = next((seen.failed for seen in runs.values() if seen.failed), None)
+        if failed is None:
+            return False
+        program = program.repair(failed[0])
+    return False
 
 
 def _withdrawn(program: Program, gone: Iterable[tuple[str, int]], claimed: set[int], seen: Run, tally: Tally) -> None:
@@ -167,7 +186,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
         f"{tally.programs} programs ({tally.rejected} rejected), of which {tally.observed} taught something in "
         f"{tally.runs} runs: "
         f"{tally.gained.total()} claims gained {dict(tally.gained)}, {tally.confirmed} confirmed, {tally.unreached} of "
-        f"rows that no run reaches, {tally.cut} not true of calls after the run died; {tally.withdrawn} withdrawn; "
+        f"rows that no run reaches, {tally.cut} not true of calls after the run died, {tally.hanging} of a "
+        f"branch and a place that hang on one word; {tally.withdrawn} withdrawn; "
         f"{len(tally.disagreements)} disagreements"
     )
     return int(bool(tally.disagreements))

@@ -21,14 +21,40 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment.pop("CUDA_VISIBLE_DEVICES", None)
     return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
+
+
+ON_ONE_WORD = """
+from tests.accuracy.fuzz import running, taught
+from tests.accuracy.fuzz.program import Line, Program
+
+running.simulate()
+TEXT = '''import sys
+import torch
+def place(x):
+    if "word1" in sys.argv:
+        return torch.ones(4)
+    return OTHERWISE
+def use(x):
+    if "word1" in sys.argv:
+        pass
+    else:
+        torch.stack([x, torch.ones(4, device="cuda")])
+globals()["use"](globals()["place"](torch.ones(4, device="cuda")))
+'''
+for otherwise in ("torch.ones(4, device='cuda')", "torch.ones(4)"):
+    tally = taught.Tally(programs=1)
+    lines = (Line(line) for line in TEXT.replace("OTHERWISE", otherwise).splitlines())
+    taught.compare(Program(tuple(lines), ("word1",)), tally)
+    print(tally.gained.total(), tally.confirmed, tally.hanging)
+"""
 
 
 @functools.cache
 def regressions() -> dict[str, str | None]:
     """What the programs of the list disagree about."""
-    done = run("tests.accuracy.fuzz.regressions")
+    done = run("-m", "tests.accuracy.fuzz.regressions")
     assert done.returncode == 0, done.stderr
     found: dict[str, str | None] = json.loads(done.stdout)
     return found
@@ -39,13 +65,18 @@ def test_agreement(name: str) -> None:
     assert regressions()[name] is None, regressions()[name]
 
 
+def test_a_claim_for_a_branch_not_taken_comes_true_unless_the_place_hangs_on_the_same_word() -> None:
+    done = run("-c", ON_ONE_WORD)
+    assert done.stdout.splitlines() == ["1 0 1", "1 1 0"], done.stderr
+
+
 @pytest.mark.slow
 def test_random_programs() -> None:
-    done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "1")
+    done = run("-m", "tests.accuracy.fuzz", "--programs", "300", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_what_runs_of_random_programs_teach() -> None:
-    done = run("tests.accuracy.fuzz.taught", "--programs", "300", "--seed", "1")
+    done = run("-m", "tests.accuracy.fuzz.taught", "--programs", "300", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
