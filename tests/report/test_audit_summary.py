@@ -50,6 +50,13 @@ def test_the_device_is_named_before_it_is_it() -> None:
     assert told(WAIT).startswith("each training step: 1 copy from the device (4 B) and 1 wait for it;")
 
 
+def test_what_happens_in_few_steps_is_not_said_of_each() -> None:
+    """As what is copied to save a checkpoint in 2 of 40: it is the most, and no step is told by it."""
+    saved = copy(at(6, "Net().to(device)"), 80, 4_000_000, 0.001, source="cuda:0", target="cpu", steps=2)
+    assert told(BATCH, WAIT, saved, simulated=True) == told(BATCH, WAIT, simulated=True)
+    assert "80 waits" in told(saved, simulated=True)
+
+
 def test_a_loop_that_keeps_to_the_device_is_said_to() -> None:
     setup = copy(at(6, "Net().to(device)"), 6, 203_560, 0.002, phase="setup", steps=0)
     assert told(setup) == "each training step keeps to the device: no copies, and no waits for it"

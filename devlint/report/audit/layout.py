@@ -172,9 +172,7 @@ def figures(row: Row) -> tuple[str, ...]:
 
 def quality(table: Table, row: Row) -> str:
     """How it was copied or waited for, and how often if seldom: ``pageable, blocking, repeated``."""
-    steps = max(table.steps, default=0) if table.per_step else 0
-    rare = 0 < row.steps * 2 < steps
-    seldom = f"{row.steps:,} of {plural(steps, 'step')}" if rare else ""
+    seldom = f"{row.steps:,} of {plural(max(table.steps), 'step')}" if table.rare(row) else ""
     again = "repeated" if row.repeats * 2 >= row.calls > 0 else ""
     if not again and row.double is not None and row.doubled * 2 >= row.calls > 0:
         file = "line " if row.frame and row.double.file == row.frame.file else f"{row.double.file.rpartition('/')[2]}:"

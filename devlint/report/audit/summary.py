@@ -22,14 +22,15 @@ def in_short(record: Record, code: Code) -> str:
     if phase is None and has_phases(record):
         return ""
     found = table(processes, phase or "setup")
-    first, *more = list(_figures(found)) or [""]
+    often = found.recurring()
+    first, *more = list(_figures(often)) or [""]
     told = listed([first, *(text.replace("the device", "it") for text in more)])
     each_step = f"each {STEPPING[phase].partition(' ')[2]}" if phase else "in all"
     if not first and phase is None:
         return "" if found.groups else "no copies between host and device, and no waits"
     if not first:
         return f"{each_step} keeps to the device: no copies, and no waits for it"
-    return f"{each_step}: {told}{_cost(processes, found)}{_dearest(found, code)}"
+    return f"{each_step}: {told}{_cost(processes, found)}{_dearest(found if found.timed else often, code)}"
 
 
 def _figures(found: Table) -> Iterator[str]:

@@ -141,6 +141,22 @@ class Table:
         """Whether there are times to show."""
         return any(cost.seconds for row in self.totals for cost in row.costs)
 
+    def rare(self, row: Row) -> bool:
+        """Whether it happened in fewer than half of the steps."""
+        return self.per_step and 0 < row.steps * 2 < max(self.steps, default=0)
+
+    def recurring(self) -> Table:
+        """The same without what is rare; all of it where nothing else is there."""
+        kept = [replace(group, rows=[row for row in group.rows if not self.rare(row)]) for group in self.groups]
+        groups = [group for group in kept if group.rows]
+        rows = [row for group in groups for row in group.rows]
+        totals = [
+            replace(total, costs=summed([row for row in rows if row.kind.direction == total.kind.direction]))
+            for total in self.totals
+            if any(row.kind.direction == total.kind.direction for row in rows)
+        ]
+        return replace(self, groups=groups, totals=totals) if groups else self
+
     def waits(self) -> list[float]:
         """How often the host stood still in each process: blocking copies, and waits without a copy."""
         rows = [row for group in self.groups for row in group.rows if row.waits]
