@@ -108,6 +108,19 @@ def adversaries() -> None:
         second.step()
 
 
+def made_late() -> None:
+    """One for each parameter, once it has a gradient, as libraries of probabilistic models have them."""
+    model = net()
+    x, y = data().tensors
+    made: dict[nn.Parameter, torch.optim.Optimizer] = {}
+    for _ in range(4):
+        cross_entropy(model(x), y).backward()
+        for parameter in model.parameters():
+            if parameter not in made:
+                made[parameter] = torch.optim.Adam([parameter])
+            made[parameter].step()
+
+
 def evaluation() -> None:
     model = net().eval()
     with torch.no_grad():
@@ -340,6 +353,7 @@ LOOPS: dict[Callable[[], None], tuple[int, int, str, dict[str, int]]] = {
     closures: (4, 0, "loader", {"LBFGS": 4}),
     closures_without_a_loader: (4, 0, "optimizer", {"LBFGS": 4}),
     adversaries: (4, 0, "loader", {"Adam": 4, "Adam 2": 4}),
+    made_late: (4, 0, "optimizer", {"Adam": 4, "Adam 2": 4}),
     evaluation: (0, 4, "", {}),
     forces: (0, 4, "", {}),
     by_hand: (4, 0, "loader", {}),

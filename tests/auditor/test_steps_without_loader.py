@@ -44,6 +44,17 @@ def test_an_optimizer_that_steps_in_turn_with_the_first_does_not_take_over() -> 
     assert loop.counts()[0] == loop.steps.describe().optimizer_steps["SGD"] == 1 + 2 + 2 + 3 + 3 + 3
 
 
+def test_optimizers_that_step_after_one_backward_make_one_step() -> None:
+    """As where each parameter has its own, in libraries of probabilistic models."""
+    loop = Loop()
+    for _ in range(6):
+        loop.happens("x")
+        loop.learn()
+        for number in range(3):
+            loop.optimize(number)
+    assert loop.counts() == (6, 0, "optimizer")
+
+
 def test_an_evaluation_after_a_loop_without_a_loader_is_none_of_its_steps() -> None:
     """Its forward copies what that of a step copies, too."""
     loop = Loop()

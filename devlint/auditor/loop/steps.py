@@ -221,8 +221,10 @@ class LoopSteps:
             self._cut()
             interval.stage = "tail"
             leader = self._first
+            # else the backward that it is the step of has ended one already, when there was no optimizer yet
+            learnt = interval.kind != "free" or interval.backward
             if not self._is_first(optimizer):
-                if self._follows(optimizer) and not interval.aside:
+                if self._follows(optimizer) and not interval.aside and learnt:
                     interval.aside = True
                     interval.end_round()
                 return False
@@ -230,7 +232,8 @@ class LoopSteps:
                 # in turn with the first: its step was a part of this one
                 interval.own = merged([interval.rounds.pop(), interval.own])
             interval.aside = False
-            interval.end_round()
+            if learnt:
+                interval.end_round()
             self._unfed += 1
             if self._unfed >= self._patience:
                 self._active.clear()
