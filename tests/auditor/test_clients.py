@@ -25,7 +25,7 @@ CLIENTS = Path(__file__).parents[2] / "fixtures" / "train" / "clients"
 class Client:
     """A script, what it needs, and what is known of it.
 
-    ``steps`` are those of training: 16 rows in batches of 4; 32 rows in batches of 8, twice for Lightning and ignite.
+    ``steps`` are those of training: 32 rows in batches of 4, 64 of 8; 32 rows twice for Lightning and ignite.
     ``reads`` are the scalars that the framework reads in a step: the Trainer asks whether the loss is NaN or infinite,
     and whether the attention mask hides anything; ignite's default output is ``loss.item()``.
     """
@@ -41,9 +41,9 @@ class Client:
 
 
 ALL = [
-    Client("hf_trainer", "transformers", 4, 0, 1024, pinned=True, non_blocking=False, reads=3),
+    Client("hf_trainer", "transformers", 8, 0, 1024, pinned=True, non_blocking=False, reads=3),
     Client("lightning_trainer", "lightning", 8, 0, 320, pinned=False, non_blocking=True, reads=0),
-    Client("accelerate_loop", "accelerate", 4, 0, 320, pinned=False, non_blocking=False, reads=0),
+    Client("accelerate_loop", "accelerate", 8, 0, 320, pinned=False, non_blocking=False, reads=0),
     Client("ignite_engine", "ignite", 8, 8, 320, pinned=False, non_blocking=False, reads=1),
 ]
 
