@@ -127,7 +127,7 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    info = frame.interpreter.index.function(node)
+    info = frame.code.index.function(node)
     closure = (frame, *frame.closure) if frame.info is not None else ()
     plain = not info.decorators or all(name.endswith(TRANSPARENT_DECORATORS) for name in info.decorators)
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
@@ -157,11 +157,11 @@ def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Cl
 
 
 def _class(frame: Frame, node: ast.ClassDef) -> None:
-    info = frame.interpreter.index.class_(node)
+    info = frame.code.index.class_(node)
     info.shim = info.shim or in_shim(frame)
     frame.state.env[node.name] = Class(info)
     decorate(frame, node)
-    if frame.interpreter.index.triggered(node):
+    if info.index.triggered(node):
         state = State({}, accelerated=frame.state.accelerated)
         inner = Frame(frame.interpreter, state, closure=(frame, *frame.closure), caller=frame)
         inner.test, inner.shim = frame.test, info.shim
