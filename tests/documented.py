@@ -41,8 +41,9 @@ def run(command: list[str], cwd: Path, **environment: str) -> subprocess.Complet
 def needs_a_simulated_accelerator() -> None:
     import torch
 
-    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    from tests.simulator.available import need_simulation
+
+    need_simulation()
     if torch.cuda.is_available():
         pytest.skip("a machine with a GPU does not simulate one")
 

@@ -17,6 +17,21 @@ is_compiling: Callable[[], bool] = getattr(torch.compiler, "is_compiling", torch
 """Whether torch.compile reads the code that asks, which it answers by the identity of the function."""
 
 
+def old_autocast_dtype(device_type: str) -> torch.dtype | None:
+    """The dtype that autocast casts to, ``None`` where it is off, by the functions of one type of device.
+
+    Before 2.4 there were no others.
+    """
+    enabled, dtype = (
+        ("is_autocast_enabled", "get_autocast_gpu_dtype")
+        if device_type == "cuda"
+        else (f"is_autocast_{device_type}_enabled", f"get_autocast_{device_type}_dtype")
+    )
+    on: bool = getattr(torch, enabled, bool)()
+    found: torch.dtype | None = getattr(torch, dtype)() if on else None
+    return found
+
+
 def wrap_backward(patches: Patches, wrapped: Callable[[_Run], _Run]) -> None:
     """Have each backward call what ``wrapped`` makes of the function that runs it, with the same arguments.
 

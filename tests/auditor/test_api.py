@@ -12,6 +12,7 @@ import pytest
 
 import devlint
 from tests.auditor.running import run
+from tests.simulator.available import simulates
 
 CASES = Path(__file__).parent / "cases" / "blocks.py"
 
@@ -37,6 +38,7 @@ def test_there_must_be_an_accelerator(tmp_path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@simulates
 def test_blocks_on_a_simulated_device() -> None:
     """In a process of their own, since the device cannot be taken away again."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(CASES)]

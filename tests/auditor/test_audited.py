@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch.utils import backend_registration
 
 from devlint.rules.registry import registry
+from tests.simulator.available import simulates
 from tests.test_fixtures import Expected, differences, expected, name_of
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "fixtures" / "audit").glob("*/*.py"))
-_BACKEND = "_setup_privateuseone_for_python_backend"
-pytestmark = pytest.mark.skipif(not hasattr(backend_registration, _BACKEND), reason="the simulator needs torch 2.10")
+pytestmark = simulates
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def found() -> dict[str, list[dict[str, Any]]]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    result: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    result: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 

@@ -17,6 +17,7 @@ from devlint.record import Record, Steps
 from devlint.rules.selection import validate
 from tests.auditor.running import audit
 from tests.report import records
+from tests.simulator.available import simulates
 
 # Two copies of a batch and an `item()` in each training step, an `any()` in each of 40 steps.
 CNN = records.cnn()
@@ -154,6 +155,7 @@ def test_they_are_read_from_the_configuration(tmp_path: Path) -> None:
             load(str(file), validate)
 
 
+@simulates
 def test_the_audit_fails_and_says_which_line_it_was(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         "[tool.devlint]\nignore = ['ALL']\n[tool.devlint.audit.budgets]\nsyncs-per-step = 0\nh2d-per-step = 1\n"

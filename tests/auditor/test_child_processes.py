@@ -15,6 +15,7 @@ import pytest
 from devlint.auditor.running import storage
 from devlint.record import Record
 from tests.auditor.running import LIMIT, audit, environment, run, script
+from tests.simulator.available import simulates
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork and signals are those of POSIX")
 
@@ -248,6 +249,7 @@ STUCK = """
 """
 
 
+@simulates
 def test_a_child_that_waits_in_c_code_dies_of_a_signal_at_once(tree) -> None:
     """As a worker of ``multiprocessing.Pool`` may, which is terminated while it waits for a lock."""
     here = tree({"script.py": script(STUCK)})

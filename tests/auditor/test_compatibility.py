@@ -10,6 +10,7 @@ import torch
 from torch.autograd import Variable
 
 from devlint.auditor.compatibility import wrap_backward
+from devlint.auditor.modules.models import autocast_dtype
 from devlint.auditor.patches import Patches
 
 NAME = "_engine_run_backward"
@@ -52,3 +53,17 @@ def test_a_backward_is_heard_where_torch_has_no_function_for_it(monkeypatch: pyt
     assert Variable._execution_engine is engine
     assert backward() == 6
     assert len(heard) == 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_autocast_is_known_where_each_type_of_device_has_functions_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in torch 2.3."""
+    with torch.autocast("cpu", torch.bfloat16), monkeypatch.context() as patched:
+        patched.delattr(torch, "get_autocast_dtype", raising=False)
+        assert autocast_dtype("cpu") == torch.bfloat16
+        assert autocast_dtype("cuda") is None
+        assert autocast_dtype("meta") is None
+        patched.setattr(torch, "is_autocast_enabled", lambda: True)
+        assert autocast_dtype("cuda") == torch.get_autocast_gpu_dtype()
+    monkeypatch.delattr(torch, "get_autocast_dtype", raising=False)
+    assert autocast_dtype("cpu") is None

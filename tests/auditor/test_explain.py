@@ -6,16 +6,13 @@ import functools
 from typing import Any
 
 import pytest
-import torch
 
 from tests.auditor import explaining
 from tests.auditor.mismatches import CASES
 from tests.auditor.mismatches_besides import SILENT
+from tests.simulator.available import simulates
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"),
-    reason="the simulated accelerator needs torch 2.10",
-)
+pytestmark = simulates
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from devlint.record import FORMAT, Record
 from devlint.report.html import library
 from tests.auditor.running import ROOT
 from tests.report import pages, records
+from tests.simulator.available import simulates
 
 pytest.importorskip("vl_convert", reason="needs the extra `html`")
 
@@ -171,6 +172,7 @@ def test_of_very_long_files_only_the_lines_of_the_record_are_shown(
     assert [len(lines) for lines in shown.values()] == [3, 1]
 
 
+@simulates
 def test_an_audit_writes_them_in_the_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     # a module of the script by the name of a library of the page's

@@ -10,11 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
+from torch.torch_version import TorchVersion
 
 from devlint.auditor.listeners import listeners
+from devlint.auditor.recorder.kernels import Kernels
 from devlint.auditor.session import Session, Settings
 from devlint.record import Ending, Event
 
@@ -252,6 +255,34 @@ def test_a_torch_without_an_accelerator_is_told_apart(capsys: pytest.CaptureFixt
     session.start(listeners(session))
     session.stop()
     assert "--simulate" in capsys.readouterr().err
+
+
+def test_a_torch_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.2.2+cu121"))
+    session = Session(Settings(key="CPU"))
+    session.start(listeners(session))
+    session.stop()
+    assert session.failure.endswith("torch 2.2.2+cu121 is too old for the audit, which needs torch 2.3 or newer")
+
+
+def test_a_torch_whose_kernels_take_no_keyset_shows_its_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 2.3."""
+    monkeypatch.delattr(torch.library, "get_kernel", raising=False)
+    library = torch._C._dispatch_library
+
+    class Old:
+        def __init__(self, *args: Any) -> None:
+            self.new = library(*args)
+            self.reset = self.new.reset
+
+        def impl(self, name: str, key: str, kernel: Any) -> None:
+            self.new.impl(name, key, kernel)
+
+    monkeypatch.setattr(torch._C, "_dispatch_library", Old)
+    with audited() as session:
+        assert torch.zeros(2).copy_(torch.ones(2)).tolist() == [1, 1]
+        (copies,) = (listener for listener in session.listeners if isinstance(listener, Kernels))
+        assert copies.calls == 1
 
 
 def test_a_torch_that_hands_no_kernels_out_still_shows_its_copies(monkeypatch: pytest.MonkeyPatch) -> None:

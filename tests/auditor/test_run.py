@@ -21,6 +21,7 @@ from devlint.cli import main
 from devlint.record import Record
 from tests.auditor.running import LIMIT, Done, audit, environment, run, script
 from tests.report import records
+from tests.simulator.available import simulates
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX has")
 # Without torch, a run costs a tenth.
@@ -113,6 +114,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     return directory, audit(directory, "--simulate", "--output", "out.json", "script.py", "--steps", "5")
 
 
+@simulates
 class TestSimulated:
     """One run, looked at from all sides."""
 
@@ -158,6 +160,7 @@ class TestSimulated:
         ]
 
 
+@simulates
 def test_steps_end_the_script_as_if_it_had_asked(tree) -> None:
     here = tree({"script.py": script("""
         import atexit
@@ -175,6 +178,7 @@ def test_steps_end_the_script_as_if_it_had_asked(tree) -> None:
     assert (process.ending.kind, process.steps.train, process.steps.limited) == ("steps", 3, True)
 
 
+@simulates
 def test_a_mismatch_is_explained_and_the_exit_code_is_the_scripts(tree) -> None:
     here = tree({"script.py": script("for step in train(1): model(torch.ones(3, 4))")})
     done = audit(here, "--simulate", "-q", "script.py")
@@ -189,6 +193,7 @@ def test_a_mismatch_is_explained_and_the_exit_code_is_the_scripts(tree) -> None:
     assert "DVL101" in done.err
 
 
+@simulates
 @POSIX
 def test_a_killed_run_leaves_its_last_snapshot(tree) -> None:
     here = tree({"script.py": script("for step in train(3): step == 2 or os.kill(os.getpid(), 9)")})
@@ -205,6 +210,7 @@ def test_a_killed_run_leaves_its_last_snapshot(tree) -> None:
     assert "killed" in again.out
 
 
+@simulates
 @POSIX
 def test_a_run_that_leaves_at_once_is_reported(tree) -> None:
     here = tree({"script.py": script("for step in train(3): step < 2 or os._exit(7)")})
@@ -227,6 +233,7 @@ when_imported("torch", sabotage)
 """
 
 
+@simulates
 def test_a_failure_inside_devlint_is_one_line(tree) -> None:
     text = "for step in train(3): print(step, model.weight.sum().item())"
     here = tree({"script.py": script(text), "before/sitecustomize.py": SABOTAGE})

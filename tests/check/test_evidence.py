@@ -70,10 +70,9 @@ def found(*arguments: str) -> list[tuple[str, int, dict[str, Any]]]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A script, and the record of one simulated run of it."""
-    import torch
+    from tests.simulator.available import need_simulation
 
-    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    need_simulation()
     folder = tmp_path_factory.mktemp("run")
     (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
     done = audit(folder, "--simulate", "--isolated", "--exit-zero", "--output", "run.json", "train.py")

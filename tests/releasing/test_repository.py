@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import devlint
+from devlint.auditor.recorder import backends
 
 yaml = pytest.importorskip("yaml")
 
@@ -103,6 +104,8 @@ def test_the_oldest_and_the_newest_torch_are_tested() -> None:
     oldest = re.findall(r'audit = \["torch>=([\d.]+)"\]', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     known = re.findall(r"^torch==([\d.]+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     assert torches[0].startswith(f"=={oldest[0]}.")
+    assert f"older ones from {oldest[0]} |" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert oldest == [backends._OLDEST]
     assert f"=={known[0]}" in torches
     assert "" in torches, "and whatever is newest"
 

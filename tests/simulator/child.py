@@ -40,11 +40,9 @@ def names(stem: str, folder: str = CASES) -> list[str]:
 @functools.cache
 def outcomes(devices: int, folder: str = CASES) -> dict[str, str | None]:
     """The traceback of each case that needs so many devices, by `file.case`; `None` for those that passed."""
-    import pytest
-    import torch.utils.backend_registration
+    from tests.simulator.available import need_simulation
 
-    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    need_simulation()
     chosen = [stem for stem, needed in files(folder).items() if needed == devices]
     done = ran("tests.simulator.child", str(devices), folder, *chosen)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -24,7 +24,7 @@ def compared(*arguments: str) -> tuple[dict[str, list[int]], set[str]]:
 def test_some_functions_agree_with_cuda() -> None:
     counts, different = compared("--part", "25")
     assert different <= WITHOUT_KERNEL
-    assert set(counts) == {"both", "only the CPU", "only CUDA"}
+    assert {"both", "only CUDA"} <= counts.keys() <= {"both", "only the CPU", "only CUDA"}
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 import torch  # here, since the fixture `pytester` takes away what is imported in a test, and torch does not survive it
 
 import devlint
+from tests.simulator.available import need_simulation
 
 pytest_plugins = "pytester"
 ROOT = Path(devlint.__file__).parents[1]
@@ -128,8 +129,7 @@ def test_afterwards(shared):
 
 
 def needs_the_simulation() -> None:
-    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    need_simulation()
     if torch.cuda.is_available():
         pytest.skip("a machine with a GPU does not simulate one")
 

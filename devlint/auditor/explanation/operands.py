@@ -205,5 +205,4 @@ def factory(node: ast.AST, frame: types.FrameType) -> str:
 
 def default_device() -> str:
     """Where torch's factories make tensors."""
-    get = getattr(torch, "get_default_device", None)  # since 2.3
-    return str(get()) if get is not None else "cpu"
+    return str(torch.get_default_device())

@@ -9,6 +9,7 @@ from types import FrameType
 import torch
 from torch import nn
 
+from devlint.auditor.compatibility import old_autocast_dtype
 from devlint.auditor.explanation.trail import is_wrapper
 from devlint.auditor.frames import Frames
 from devlint.auditor.introspection.tensors import children, device_of, dtype_name, fields, own_tensors, path_of, walk
@@ -136,8 +137,8 @@ def holder(module: nn.Module, frames: Frames) -> nn.Module:
 
 def autocast_dtype(device_type: str) -> torch.dtype | None:
     """The dtype that autocast casts to on a type of device, ``None`` where it is off."""
-    if not hasattr(torch, "get_autocast_dtype"):  # before 2.4 there were functions for CUDA alone
-        return torch.get_autocast_gpu_dtype() if device_type == "cuda" and torch.is_autocast_enabled() else None
+    if not hasattr(torch, "get_autocast_dtype"):
+        return old_autocast_dtype(device_type)
     try:
         return torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else None
     except (RuntimeError, TypeError):  # a device without autocast

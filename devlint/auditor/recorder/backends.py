@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch.torch_version import TorchVersion
 
 from devlint.auditor.warning_filter import unwarned
 
 Kernel = Callable[..., Any]
 """Called with the keyset of the call, then the operator's own arguments."""
 
-_UNUSED_KEY = "PrivateUse3"
-"""No backend registers anything there, so that an operator with one kernel for all backends runs that one."""
+_OLDEST = "2.3"
 _FOR_ALL_BACKENDS = frozenset({"copy_"})
+"""Operators with one kernel, which torch has registered for every backend."""
 _KEPT: list[Any] = []
 
 
@@ -52,8 +54,10 @@ class Originals:
         self._given = given
         self.looks_up = hasattr(torch.library, "get_kernel")
         """Whether torch can hand its kernels out; it can since 2.9."""
-        if not self.looks_up and not hasattr(torch._ops.OpOverload, "redispatch"):
-            raise NoBackendError(f"torch {torch.__version__} is too old for the audit, which needs torch 2.3 or newer")
+        if TorchVersion(torch.__version__) < _OLDEST:
+            raise NoBackendError(
+                f"torch {torch.__version__} is too old for the audit, which needs torch {_OLDEST} or newer"
+            )
 
     def find(self, name: str, key: str = "") -> Kernel | None:
         """The kernel of an operator (``repeat_interleave.Tensor``), ``None`` where it has none that can be reached.
@@ -75,7 +79,7 @@ class Originals:
             except RuntimeError:
                 return None
             return kernel
-        return _redispatched(name) if name in _FOR_ALL_BACKENDS else None
+        return _for_all_backends(name) if name in _FOR_ALL_BACKENDS else None
 
 
 class Overrides:
@@ -129,12 +133,15 @@ def _register(kernels: Mapping[str, Callable[..., Any]], key: str, with_keyset: 
     library: Any = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
     with unwarned():
         for name, kernel in kernels.items():
-            library.impl(f"aten::{name}", key, kernel, with_keyset)
+            try:
+                library.impl(f"aten::{name}", key, kernel, with_keyset)
+            except TypeError:  # torch 2.3 has no keyset to hand over; nor does a kernel need one that it hands out
+                library.impl(f"aten::{name}", key, partial(kernel, None) if with_keyset else kernel)
     return library
 
 
-def _redispatched(name: str) -> Kernel:
+def _for_all_backends(name: str) -> Kernel:
     """The kernel which an operator has for all backends, for a torch that does not hand kernels out."""
-    operator = getattr(torch.ops.aten, name).default
-    keyset = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _UNUSED_KEY))
-    return lambda _, *args, **kwargs: operator.redispatch(keyset, *args, **kwargs)
+    call = getattr(torch.ops.aten, name).default._op_dk
+    key = torch._C.DispatchKey.CompositeExplicitAutograd
+    return lambda _, *args, **kwargs: call(key, *args, **kwargs)

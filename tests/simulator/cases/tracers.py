@@ -57,7 +57,7 @@ def case_fake_tensors_are_on_the_device() -> None:
         layer(made[1:]).sum().backward()
         assert layer.weight.grad.device == ONE
         assert repr(made) == "FakeTensor(..., device='cuda:1', size=(3, 4))"
-        with raises(RuntimeError, "two devices, {1} and cpu!"):
+        with raises(RuntimeError, "{1}"):
             made + torch.ones(3, 4)
     fake = mode.from_tensor(torch.ones(2, device=ZERO))
     assert (type(fake), fake.device, (fake * 2)[1:].device) == (FakeTensor, ZERO, ZERO)

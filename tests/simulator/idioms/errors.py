@@ -299,7 +299,7 @@ def _() -> None:
 
 @idiom(
     "backward through what was changed in place",
-    raises="modified by an inplace operation: [torch.cuda.FloatTensor [3]], which is output 0 of Exp, is at",
+    raises="modified by an inplace operation: [torch.cuda.FloatTensor [3]], which is output 0 of Exp",
 )
 def _() -> None:
     y = torch.ones(3, device=d, requires_grad=True).exp()

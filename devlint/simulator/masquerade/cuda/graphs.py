@@ -241,7 +241,12 @@ class PoolBase:
         self, allocator: Any = None, is_user_created: bool = True, use_on_oom: bool = False, no_split: bool = False
     ) -> None:
         self._id = pool_handle() if is_user_created else (next(_pools), 0)
-        self.allocator = allocator
+        self._allocator = allocator
+
+    @property
+    def allocator(self) -> Any:
+        """What was given as one: nothing comes from it."""
+        return self._allocator
 
     @property
     def id(self) -> Pool:
