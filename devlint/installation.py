@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from devlint._about import __version__, is_compiled
 
-PACKAGES = ("click", "ijson", "libcst", "msgspec", "pathspec", "PyYAML", "rich", "pygls", "torch")
+PACKAGES = ("click", "libcst", "msgspec", "pathspec", "PyYAML", "rich", "pygls", "torch")
 """What devlint itself asks for, what its server needs, and torch."""
 
 
