@@ -106,6 +106,17 @@ def test_nobody_reads_what_is_printed(arguments: tuple[str, ...]) -> None:
     assert printing(arguments, preexec_fn=lambda: os.close(1)) == (int(arguments == PLACE), "")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a directory in use cannot be removed")
+@pytest.mark.parametrize("arguments", [("--version",), ("check",), PLACE])
+def test_a_current_directory_that_is_gone_is_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    assert printing(arguments, cwd=gone, stdout=subprocess.DEVNULL, preexec_fn=gone.rmdir) == (
+        2,
+        "error: the current directory does not exist any more\n",
+    )
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
 def test_ctrl_c_while_modules_are_loaded_is_no_traceback() -> None:
     code = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -30,7 +31,8 @@ def destination_problem(file: str, read: Iterable[str | None] = ()) -> str:
         return f"{file}: is read by this very run, and would be lost"
     if not os.path.isdir(directory):
         return f"{directory}: No such directory"
-    return "" if os.access(directory, os.W_OK) else f"{directory}: Permission denied"
+    denied = _denied(directory)
+    return f"{file}: {denied.strerror}" if denied is not None else ""
 
 
 def _is(status: os.stat_result, other: str | None) -> bool:
@@ -83,9 +85,22 @@ def _status(path: str) -> os.stat_result | None:
         raise OSError(22, "Is no regular file", path)
     # Its directory, or being root, would allow it; somebody wanted the file left alone.
     writable = status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
-    if not writable or not os.access(path, os.W_OK):
-        raise PermissionError(13, "Permission denied", path)
+    if not writable:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    denied = _denied(path)
+    if denied is not None:
+        raise denied
     return status
+
+
+def _denied(path: str) -> OSError | None:
+    """Why a file or directory that is there cannot be written; None if it can."""
+    if os.access(path, os.W_OK):
+        return None
+    # access says only that it is so
+    read_only = hasattr(os, "statvfs") and os.statvfs(path).f_flag & os.ST_RDONLY
+    number = errno.EROFS if read_only else errno.EACCES
+    return OSError(number, os.strerror(number), path)
 
 
 def _resemble(temporary: str, path: str, status: os.stat_result) -> None:

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -138,3 +140,52 @@ def test_an_installed_devlint_of_the_wrong_kind_is_refused(tmp_path: Path) -> No
     done = smoke(tmp_path, "--compiled")
     assert done.returncode == 1
     assert done.stderr == f"smoke: this devlint is of the wrong kind: devlint {devlint.__version__}\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders that cannot be written are of another kind")
+class TestABareMachine:
+    """What tools/releasing/bare.py takes away, and what it makes of the answers."""
+
+    @pytest.fixture
+    def folder(self) -> Iterator[Path]:
+        """One that another user can reach."""
+        with tempfile.TemporaryDirectory() as name:
+            Path(name).chmod(0o755)
+            yield Path(name)
+
+    def bare(self, program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """With a devlint that is a script of ours."""
+        (folder / "devlint").write_text(
+            f"#!{sys.executable}\nimport os, sys\nsys.path.insert(0, {str(ROOT)!r})\n{program}"
+        )
+        (folder / "devlint").chmod(0o755)
+        code = (
+            "import sysconfig\n"
+            f"sysconfig.get_path = lambda _: {str(folder)!r}\n"
+            "from tools.releasing import bare\n"
+            "bare.main()\n"
+        )
+        return python("-c", code, TMPDIR=str(folder))
+
+    def test_this_devlint_answers_on_one(self, folder: Path) -> None:
+        done = self.bare("from devlint.__main__ import main\nmain()\n", folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.fullmatch(r"bare: \d\d commands answer(; not taken away: .+)?\n", done.stdout)
+
+    def test_an_answer_of_more_than_a_line_is_refused(self, folder: Path) -> None:
+        done = self.bare("print(os.environ['HOME'], file=sys.stderr)\nraise OSError('no home')\n", folder)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("bare: devlint check --isolated")
+        assert "OSError: no home\n" in done.stderr
+
+    def test_nothing_of_this_machine_is_left(self, folder: Path) -> None:
+        program = (
+            "import shutil, socket\n"
+            "assert not shutil.which('git') and not shutil.which('cc') and 'PYTHONPATH' not in os.environ\n"
+            "print(*sorted(name for _, name in socket.if_nameindex()), file=sys.stderr)\n"
+            "sys.exit(9)\n"
+        )
+        done = self.bare(program, folder)
+        assert "9 instead of 1" in done.stderr
+        if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode == 0:
+            assert done.stderr.splitlines()[-1] in ("lo", "")

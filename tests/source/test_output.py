@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,6 +100,17 @@ class TestDestinations:
             "run.json/x": "run.json/x: Not a directory",
         }.items():
             assert destination_problem(name) == text
+
+    @pytest.mark.skipif(not hasattr(os, "ST_RDONLY"), reason="file systems of another kind")
+    def test_a_folder_that_cannot_be_written_is_said_of_the_file(self, tree, monkeypatch: pytest.MonkeyPatch) -> None:
+        tree({"here/run.json": "{}"})
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        for flags, reason in ((0, "Permission denied"), (os.ST_RDONLY, "Read-only file system")):
+            monkeypatch.setattr(os, "statvfs", lambda _, flags=flags: SimpleNamespace(f_flag=flags))
+            for name in ("new.json", "here/new.json", "here/run.json"):
+                assert destination_problem(name) == f"{name}: {reason}"
+            with pytest.raises(OSError, match=reason):
+                write("here/run.json", b"new")
 
 
 def test_another_name_of_the_file_keeps_the_old_content(tmp_path: Path) -> None:

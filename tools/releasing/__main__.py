@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> None:
     except FileExistsError:
         sys.exit(f"error: {given.folder} exists")
     with tempfile.TemporaryDirectory(prefix="devlint-release-") as name:
+        Path(name).chmod(0o755)  # as another user it is tried, too
         release(Path(name), folder, given.python or [sys.executable])
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size / 1e6:6.2f} MB  {path.name}")
@@ -62,6 +63,7 @@ def _try(place: Path, python: str, file: Path, kind: str) -> None:
     environment = _environment(place, python)
     _run(environment, "-m", "pip", "install", "--quiet", file)
     _run(environment, ROOT / "tools" / "releasing" / "smoke.py", kind)
+    _run(environment, ROOT / "tools" / "releasing" / "bare.py")
     shutil.rmtree(place)
 
 
