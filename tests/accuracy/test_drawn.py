@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -162,6 +163,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_python_files_of_a_commit_are_unpacked_from_a_bare_clone(tmp_path: Path) -> None:
     bare = tmp_path / "owner+toy" / "repo"
     work = tmp_path / "work"
