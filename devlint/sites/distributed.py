@@ -64,6 +64,14 @@ class Group(Site):
 
 
 @immutable(frozen=True, slots=True)
+class Ungrouped(Site):
+    """A process asks ``function`` for its rank, or how many there are, before the same function makes the group."""
+
+    function: str
+    made: Step
+
+
+@immutable(frozen=True, slots=True)
 class Optimize(Site):
     """An optimizer, made at ``node`` with parameters on ``made``, stepping with parameters on ``stepped``.
 

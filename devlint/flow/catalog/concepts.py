@@ -37,6 +37,10 @@ LOADER = "torch.utils.data.DataLoader"
 OPTIMIZERS = "torch.optim."
 """How the names of optimizers begin."""
 DISTRIBUTED = "torch.distributed"
+MAKES_GROUP = f"{DISTRIBUTED}.init_process_group"
+ENDS_GROUP = "destroy_process_group"
+ASKS_GROUP = frozenset(f"{DISTRIBUTED}.{name}" for name in ("get_rank", "get_world_size", "get_backend"))
+"""What raises as long as there is no process group."""
 ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""
 COLLECTIVES = frozenset(

@@ -35,6 +35,7 @@ from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTe
 from devlint.flow.observers.portability.api_mentions import ApiMentions
 from devlint.flow.observers.portability.device_literals import DeviceLiterals
 from devlint.flow.observers.portability.device_misuse import DeviceMisuse
+from devlint.flow.observers.portability.early_ranks import EarlyRanks
 from devlint.flow.observers.portability.entered_literals import EnteredLiterals
 from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.observers.portability.unused_devices import UnusedDevices
@@ -66,6 +67,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     DeviceLiterals,
     EnteredLiterals,
     DeviceMisuse,
+    EarlyRanks,
     GpuSelection,
     UnusedDevices,
     HostReads,

@@ -11,7 +11,7 @@ from devlint.flow.syntax.names import called
 from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import around, function_at, given
 from devlint.rules.code.edits import in_test
-from devlint.sites.distributed import Group, Unforwarded, Wrap
+from devlint.sites.distributed import Group, Unforwarded, Ungrouped, Wrap
 from devlint.source.syntax import walk
 
 _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
@@ -29,7 +29,8 @@ class DdpSetup(Rule):
     ## What it does
     Reports `DistributedDataParallel` with several `device_ids`, with `device_ids` and a module on the CPU, with a
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
-    makes no process group; and processes that meet at a barrier before each has chosen its device. Also what is read
+    makes no process group; `get_rank()` before the function makes one; and processes that meet at a barrier before each
+    has chosen its device. Also what is read
     from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`; all that is read from
     one wrapper is one finding. As a hint, attributes that are set on the wrapper,
     `device_ids=[rank]` beside `rank % torch.cuda.device_count()`, and NCCL process groups in a script that never says
@@ -99,12 +100,14 @@ class DdpSetup(Rule):
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,))
 
-    def judge(self, site: Wrap | Group | Unforwarded) -> Reports:
+    def judge(self, site: Wrap | Group | Unforwarded | Ungrouped) -> Reports:
         """One report, about the gravest that is wrong."""
         if isinstance(site, Group):
             yield from self._ungrounded(site)
         elif isinstance(site, Unforwarded):
             yield from self._unforwarded(site)
+        elif isinstance(site, Ungrouped):
+            yield self._ungrouped(site)
         elif isinstance(site, Wrap) and site.wrapper == DISTRIBUTED:
             yield from self._wrapped(site)
 
@@ -128,6 +131,15 @@ class DdpSetup(Rule):
             yield _report(site, message, help_, Severity.INFO, site.beyond)
         elif site.attached is not None:
             yield from self._extended(site, site.attached)
+
+    def _ungrouped(self, site: Ungrouped) -> Report:
+        """A report where a process asks a group that is not there yet."""
+        return Report(
+            f"`{site.function.rpartition('.')[2]}` is asked before there is a process group: this raises",
+            label="there is no process group yet",
+            steps=(site.made,),
+            help="call `init_process_group` first, or read `RANK` and `WORLD_SIZE` of the environment",
+        )
 
     def _unforwarded(self, site: Unforwarded) -> Reports:
         """A report where an attribute is read that only the module inside can have."""
