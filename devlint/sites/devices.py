@@ -114,7 +114,9 @@ class DeviceTest(Site):
 
     ``subject`` is the operand that is proven to be a ``torch.device``, ``other`` what it is compared with.  ``problem``
     is one of "text" (with strings, or one of several), "membership" (a string is looked for in it), "identity"
-    (``is``), or "index": a tensor's device, which has an index, with an accelerator named without one.
+    (``is``), "index": a tensor's device, which has an index, with an accelerator named without one, "name": with a
+    word that is none of those that the code chooses from, or "type": ``subject``, a tensor or the name of its type, is
+    asked whether it is ``other``, a type of the CPU, which has that outcome on an accelerator.
     """
 
     subject: ast.expr

@@ -26,6 +26,8 @@ OF_CUDA = "torch.cuda."
 """How everything begins that knows no accelerator but CUDA."""
 CUDA_TENSOR_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")
 """The names of types of tensors that are made on CUDA."""
+CUDA_TYPE_NAME = re.compile(r"\bcuda\.\w*Tensor\b")
+"""How a file speaks of one of them, whatever it calls torch."""
 CURRENT_ACCELERATOR = "torch.accelerator.current_accelerator"
 OTHER_BACKENDS = re.compile(
     r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelerator)\.|[\"'](?:xpu|mps|npu|hpu|mlu)\b)"

@@ -39,6 +39,11 @@ def is_legacy(path: str) -> bool:
     return module == "torch" and name in LEGACY
 
 
+def is_cpu_type(path: str) -> bool:
+    """Whether it names a type which tensors have on the CPU alone, as ``torch.Tensor`` does not."""
+    return is_legacy(path) and path != "torch.Tensor"
+
+
 UNWRITTEN = frozenset({"torch.empty"})
 """What makes memory that nothing has been written to: something else is to take its place."""
 ASKS_FOR_TENSORS = frozenset({"isinstance", "torch.is_tensor"})

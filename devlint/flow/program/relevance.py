@@ -19,6 +19,7 @@ _ANYWHERE = (
     *("cuda", "device", "DataLoader", "DataParallel", "data_parallel", "load_url", "state_dict_from_url"),
     *("register_buffer", "empty_cache", "gc.collect", "init_process_group", "_VISIBLE_", "square_subsequent_mask"),
     *("current_accelerator", "distributions.", "ist[nn.Module", "uple[nn.Module", "uence[nn.Module", ", nn.Module]"),
+    ".type() ==",
 )
 """Words that matter wherever they stand."""
 _ENDS = (

@@ -19,8 +19,10 @@ _OUTCOMES = {"==": "False", "is": "False", "in": "False", "!=": "True", "is not"
 _REASONS = {
     "text": "{subject} is a `torch.device`, which never equals a string",
     "identity": "each `torch.device` is an object of its own",
+    "name": "{subject} is only given names that torch has for devices, and {other} is none",
     "index": "the device of a tensor has an index, as in `cuda:0`, and {other} has none",
 }
+_NAMES = "`cpu`, `cuda` (with ROCm, too), `mps`, `xpu`, ..."
 
 _TO_HOST = frozenset("cpu detach detach_ numpy".split())
 """Methods that bring a tensor to the host, or leave alone one that is there."""
@@ -33,7 +35,10 @@ class DeviceComparisonAlwaysFalse(Rule):
     Reports comparisons of a `torch.device` with a string, as in `x.device == "cuda"` or `x.device in ("cuda", "cpu")`;
     in a chain, `x.device == y.device == "cuda"`; by `is`; of a tensor's device with `torch.device("cuda")`, which lacks
     the index that the device of every tensor on an accelerator has: as a hint, since what hangs on it may do no harm.
-    That `"cuda" in x.device` raises is an error.
+    That `"cuda" in x.device` raises is an error. Also comparisons of what the code only ever sets to `"cuda"` or
+    `"cpu"` with `"gpu"`, or another word that torch has for no device; and, for who selects the rule, questions for a
+    type of the CPU, which no tensor on an accelerator has: `isinstance(x, torch.LongTensor)`,
+    `x.type() == "torch.FloatTensor"`.
 
     ## Why it matters
     The comparison has one outcome, wherever the tensor is: a branch is never taken, or always.
@@ -56,6 +61,7 @@ class DeviceComparisonAlwaysFalse(Rule):
     - Nothing hangs on the outcome: it is for those who select the rule where all that is done under `device != "cpu"`
       does nothing without an accelerator, such as `torch.cuda.manual_seed(...)` and `torch.cuda.empty_cache()`, is a
       move of what is compared, or copies it to the host; and where both sides of `device == "cuda"` only seed.
+    - A file that asks for a type of the CPU speaks of one of CUDA as well, or of `torch.Tensor` in the same question.
     - `x.device.type == "cuda"`, `str(x.device) == "cuda:0"`, `x.device == torch.device("cpu")`,
       `x.device == torch.device("cuda:0")`, and the devices of two tensors.
 
@@ -76,6 +82,9 @@ class DeviceComparisonAlwaysFalse(Rule):
         quoted = edits.quoted(self.source.segment(site.node), "the comparison")
         subject = f"`{edits.short(self.source.segment(site.subject), 'the device')}`"
         other = f"`{edits.short(self.source.segment(site.other), 'the other')}`"
+        if site.problem == "type":
+            yield self._of_the_host(site, quoted, other)
+            return
         if site.problem == "membership":
             message = f"{quoted} raises: {subject} is a `torch.device`, in which nothing can be looked for"
         else:
@@ -85,9 +94,21 @@ class DeviceComparisonAlwaysFalse(Rule):
             message,
             label="raises" if site.problem == "membership" else f"always {_OUTCOMES[site.operator]}",
             severity=Severity.ERROR if site.problem == "membership" else None,
-            help="compare the type, `.type`, or two devices with their indices",
+            help=f"torch calls its devices {_NAMES}"
+            if site.problem == "name"
+            else "compare the type, `.type`, or two devices with their indices",
             fix=self._fix(site),
             asked=_is_idle(self.source, site),
+        )
+
+    def _of_the_host(self, site: DeviceTest, quoted: str, other: str) -> Report:
+        """A report where a tensor is asked whether it has a type of the CPU."""
+        return Report(
+            f"{quoted} is {_OUTCOMES[site.operator]} for every tensor on an accelerator: {other} is a type of the CPU",
+            label=f"{_OUTCOMES[site.operator]} on an accelerator",
+            help="ask whether it is a `torch.Tensor`, and for its `dtype`",
+            # whoever keeps what is asked here on the CPU loses nothing
+            asked=True,
         )
 
     def _fix(self, site: DeviceTest) -> Fix | None:

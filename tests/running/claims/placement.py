@@ -95,8 +95,16 @@ def made_before(finding: Finding, run: Run) -> str | None:
 
 
 def comparison(node: ast.AST) -> Iterable[ast.expr]:
-    """A comparison and its operands."""
-    return [node, node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    """A comparison and its operands, or a question for a type."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        return [node, *node.args[:1]]
+    if not isinstance(node, ast.Compare):
+        return []
+    # what is asked for the name of its type
+    asked = (
+        [node.left.func.value] if isinstance(node.left, ast.Call) and isinstance(node.left.func, ast.Attribute) else []
+    )
+    return [node, node.left, *node.comparators, *asked]
 
 
 _MEMBERSHIP = raising("TypeError: argument of type 'torch.device' is not iterable")
@@ -107,6 +115,8 @@ def always(finding: Finding, run: Run) -> str | None:
     if " raises:" in finding.message:
         return _MEMBERSHIP.shown(finding, run)
     node = run.node(finding)
+    if " for every tensor on an accelerator" in finding.message:
+        return _of_no_type(finding, run)
     assert isinstance(node, ast.Compare)
     match = re.search(r"is always (True|False):", finding.message)
     assert match, finding.message
@@ -117,6 +127,19 @@ def always(finding: Finding, run: Run) -> str | None:
     return None if any(is_meant(one, other) for one, other in pairs) else "it never compared what is meant to be equal"
 
 
+def _of_no_type(finding: Finding, run: Run) -> str | None:
+    """The question has that outcome for a tensor on an accelerator, one of the type that is meant."""
+    node = run.node(finding)
+    asked = node.left if isinstance(node, ast.Compare) else next(iter(node.args), None)
+    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute):
+        asked = asked.func.value
+    tensors = [value for value in run.seen(asked) if isinstance(value, torch.Tensor)] if asked is not None else []
+    if all(tensor.device.type == "cpu" for tensor in tensors):
+        return "no tensor was on an accelerator"
+    match = re.search(r"is (True|False) for", finding.message)
+    return None if match and all(str(value) == match[1] for value in run.seen(node)) else "it is something else"
+
+
 def is_meant(one: Any, other: Any) -> bool:
     """Whether a reader takes them for the same device; what this machine cannot have is never the same."""
     if isinstance(other, tuple | list):
@@ -125,7 +148,7 @@ def is_meant(one: Any, other: Any) -> bool:
     return (
         first == second
         or first.partition(":")[0] == second.partition(":")[0]
-        or {"mps", "xpu"} & {first, second} != set()
+        or {"gpu", "mps", "xpu"} & {first, second} != set()
     )
 
 

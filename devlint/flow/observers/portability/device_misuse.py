@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from devlint.device import Kind
-from devlint.flow.catalog.accelerator_api import CUDA_SCOPE, MODULES, TENSOR_INDEX
+from devlint.flow.catalog.accelerator_api import CUDA_SCOPE, CUDA_TYPE_NAME, MODULES, TENSOR_INDEX
 from devlint.flow.catalog.concepts import DEVICE
-from devlint.flow.catalog.creation import is_legacy
+from devlint.flow.catalog.creation import is_cpu_type, is_legacy
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
@@ -16,7 +17,8 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, named_place, placement
 from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Value
-from devlint.flow.syntax import names
+from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.syntax import names, nodes
 from devlint.sites.devices import DeviceArgument, DeviceTest
 from devlint.sites.transfers import Transfer
 
@@ -42,6 +44,7 @@ class DeviceMisuse(Observer):
         """A comparison: a site if it is one of a device and says nothing about that."""
         if len(values) == 2:
             _note_pair(frame, node, *values)
+            _note_type(frame, node)
         elif all(isinstance(operator, ast.Eq) for operator in node.ops):
             _note_chain(frame, node, values)
 
@@ -49,6 +52,18 @@ class DeviceMisuse(Observer):
         """Something is passed where torch takes a device."""
         if call is not None and value is not None:
             _note_argument(frame, call, node, value, role)
+
+    def on_call(self, frame: Frame, call: Call) -> None:
+        """``isinstance(x, torch.LongTensor)``, which no tensor on an accelerator is."""
+        if names.dotted(call.node.func) != "isinstance" or len(call.nodes) != 2 or call.starred:
+            return
+        kinds = call.nodes[1].elts if isinstance(call.nodes[1], ast.Tuple) else [call.nodes[1]]
+        paths = [frame.interpreter.index.resolve(names.dotted(kind)) for kind in kinds]
+        asked = [kind for kind, path in zip(kinds, paths, strict=True) if is_cpu_type(path)]
+        # of several, another one may let them pass
+        passes = any(path.startswith("torch.") and not is_cpu_type(path) for path in paths)
+        if asked and not passes and isinstance(kind := asked[0], ast.expr) and isinstance(call.nodes[0], ast.expr):
+            _of_the_host(frame, call.node, call.nodes[0], kind, "==", call.positional[0])
 
     def on_creation(self, frame: Frame, call: Call) -> None:
         """Among the values and sizes that are taken by position there may be a device, which is taken by name alone."""
@@ -101,9 +116,57 @@ def _note_pair(frame: Frame, node: ast.Compare, left: Value, right: Value) -> No
             if problem:
                 _test(frame, node, subject, other_node, operator, problem)
                 return
+        elif operator in ("==", "!=") and _is_never_kept(frame, subject, value, other):
+            _test(frame, node, subject, other_node, operator, "name")
+            return
 
 
-def _test(frame: Frame, node: ast.Compare, subject: ast.expr, other: ast.expr, operator: str, problem: str) -> None:
+def _note_type(frame: Frame, node: ast.Compare) -> None:
+    """``x.type() == "torch.FloatTensor"``, which no tensor on an accelerator has."""
+    operator, subject, other = _OPERATORS.get(type(node.ops[0]), ""), node.left, node.comparators[0]
+    asks = isinstance(subject, ast.Call) and names.method(subject) == "type" and not nodes.given(subject)
+    text = other.value if isinstance(other, ast.Constant) and isinstance(other.value, str) else ""
+    if asks and operator in ("==", "!=") and is_cpu_type(text):
+        _of_the_host(frame, node, subject, other, operator)
+
+
+def _of_the_host(
+    frame: Frame, node: ast.AST, subject: ast.expr, kind: ast.expr, operator: str, value: Value | None = None
+) -> None:
+    """A tensor is asked whether it has a type of the CPU, in a file that never speaks of those of CUDA."""
+    here = isinstance(value, Tensor) and value.certain and frame.settled(value.device).kind is Kind.CPU
+    if not here and CUDA_TYPE_NAME.search(frame.interpreter.text_of_file) is None:
+        _test(frame, node, subject, kind, operator, "type")
+
+
+def _is_never_kept(frame: Frame, subject: ast.expr, value: Value, other: Value) -> bool:
+    """Whether a device is compared with a word that torch has not, and is never called so where it is chosen."""
+    text = other.value if isinstance(other, Const) else None
+    if not isinstance(text, str) or wrong_text(text) != "name":
+        return False
+    if isinstance(subject, ast.Name) and isinstance(value, DeviceValue) and value.form == "text":
+        return all(leaf.kind in (Kind.CPU, Kind.ACCELERATOR) for leaf in value.device.leaves())
+    name = names.of_self(subject)
+    return bool(name) and frame.owner is not None and _keeps_devices(frame, frame.owner, name)
+
+
+def _keeps_devices(frame: Frame, owner: ClassInfo, name: str) -> bool:
+    """Whether the code gives an attribute, in this class alone, nothing but names of torch's devices."""
+    stores = [node for node in owner.nodes if isinstance(node, ast.Assign) and names.of_self(node.targets[0]) == name]
+    every = re.findall(rf"\.{name}\b\s*(?::[^=\n]+)?=(?!=)", frame.interpreter.text_of_file)
+    kept = [text for node in stores for text in _texts(node.value)]
+    return bool(kept) and len(every) == len(stores) and all(text is not None and not wrong_text(text) for text in kept)
+
+
+def _texts(node: ast.expr) -> Iterator[str | None]:
+    """The strings that an expression may be; ``None`` where it may be something else."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_texts(node.body), *_texts(node.orelse))
+    else:
+        yield node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _test(frame: Frame, node: ast.AST, subject: ast.expr, other: ast.expr, operator: str, problem: str) -> None:
     frame.emit(DeviceTest(node, scope_of(frame), subject, other, operator, problem))
 
 
