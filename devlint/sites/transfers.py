@@ -42,6 +42,14 @@ class Transfer(Site):
 
 
 @immutable(frozen=True, slots=True)
+class Uncalled(Site):
+    """A method that moves ``value``, a tensor, stands where the moved tensor is meant: ``return x.cuda``."""
+
+    spelled: str
+    value: Operand
+
+
+@immutable(frozen=True, slots=True)
 class IndexCopy(Site):
     """An index made on the CPU for a tensor elsewhere, to where torch copies it: ``node`` of ``x[torch.arange(n), i]``.
 

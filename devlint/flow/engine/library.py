@@ -30,6 +30,7 @@ from devlint.flow.observers.placement.constructor_tensors import ConstructorTens
 from devlint.flow.observers.placement.host_reads import HostReads
 from devlint.flow.observers.placement.leaf_moves import LeafMoves
 from devlint.flow.observers.placement.overridden_moves import OverriddenMoves
+from devlint.flow.observers.placement.uncalled_moves import UncalledMoves
 from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.observers.portability.api_mentions import ApiMentions
@@ -75,6 +76,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     IndexCopies,
     Uploads,
     ArrayCopies,
+    UncalledMoves,
     UnregisteredTensors,
     UnregisteredModules,
     OverriddenMoves,

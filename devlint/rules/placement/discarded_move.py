@@ -13,13 +13,14 @@ from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severi
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import around, assigned, function_at, given, method_of, receiver, statement_of, stores
 from devlint.sites.base import Act
-from devlint.sites.transfers import Transfer
+from devlint.sites.transfers import Transfer, Uncalled
 from devlint.source.syntax import walk
 
 _OWN_MOVE = re.compile(r"\bself\.(?:to|cuda)\(|\bvars\(self\)|\bself\.__dict__")
 """What may move all that an object keeps."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
+_WITHOUT_ARGUMENTS = frozenset({"cuda", "cpu", "xpu"})
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
 _LEAVES = frozenset({"parameter", "leaf"})
@@ -31,7 +32,8 @@ class DiscardedMove(Rule):
     """The result of a tensor's `.to()`, `.cuda()` or `.cpu()` is dropped, so the tensor stays where it was.
 
     ## What it does
-    Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor. It is an error; a warning for a
+    Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor, and the method itself where it
+    is returned or gets the tensor's name, as in `x = x.cuda`. It is an error; a warning for a
     conversion, for a copy to the CPU, without which nothing raises at once, for an argument that a module would put
     where it was told once, and for a tensor of which the function makes an array, or which goes to a module that is
     not moved either; a hint for a copy to the CPU of what
@@ -69,12 +71,12 @@ class DiscardedMove(Rule):
     - A loop copies the same tensor to one device after another, and uses it for nothing else: it wants the copies.
 
     ## Fix safety
-    `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
-    unsafe: other names of the same tensor stay where they are. There is no fix where the copy would reach a `.numpy()`
-    further down, and raise; nor for parameters and buffers: move their module; nor for a tensor that collects
-    gradients, whose copy would get none; nor where what gets it next is a module in an attribute, which nothing in the
-    file moves: both stay where they are; nor for a module's argument, which assigned would take the input of every
-    replica of `nn.DataParallel` to one device.
+    There is no fix for a method that is not called. `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or
+    an attribute that can be assigned to. It is unsafe: other names of the same tensor stay where they are. There is no
+    fix where the copy would reach a `.numpy()` further down, and raise; nor for parameters and buffers: move their
+    module; nor for a tensor that collects gradients, whose copy would get none; nor where what gets it next is a module
+    in an attribute, which nothing in the file moves: both stay where they are; nor for a module's argument, which
+    assigned would take the input of every replica of `nn.DataParallel` to one device.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -86,8 +88,11 @@ class DiscardedMove(Rule):
     fixes = (Applicability.UNSAFE,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Transfer) -> Reports:
-        """A report where a tensor's new copy is thrown away."""
+    def judge(self, site: Transfer | Uncalled) -> Reports:
+        """A report where a tensor's new copy is thrown away, or never made."""
+        if isinstance(site, Uncalled):
+            yield self._uncalled(site)
+            return
         if not site.discarded or site.kind != "tensor" or not site.value.certain:
             return
         lasting = isinstance(site.value.node, ast.Name | ast.Attribute | ast.Subscript)
@@ -120,6 +125,17 @@ class DiscardedMove(Rule):
             help=idle or read or self._help(site, name, call),
             fix=None if idle or read else self._fix(site, name),
             asked=bool(idle) and self._made_with(site) != "",
+        )
+
+    def _uncalled(self, site: Uncalled) -> Report:
+        """A report where a method takes the place of the tensor that it is to move."""
+        spelled = self.source.segment(site.node)
+        call = f"{spelled}()" if site.spelled in _WITHOUT_ARGUMENTS else f"{spelled}(...)"
+        return Report(
+            f"`{spelled}` is a method that is not called: it takes the place of the moved tensor",
+            label="never called",
+            steps=site.value.story,
+            help=f"call it: `{call}`",
         )
 
     def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:

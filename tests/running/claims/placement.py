@@ -24,13 +24,17 @@ def itself(node: ast.AST) -> Iterable[ast.expr]:
 
 
 def call_and_receiver(node: ast.AST) -> Iterable[ast.expr]:
-    """A method call and the object it is called on."""
+    """A method call and the object it is called on, or the method itself."""
+    if isinstance(node, ast.Attribute):
+        return [node]
     return [node, node.func.value] if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
 
 
 def dropped(finding: Finding, run: Run) -> str | None:
-    """The call makes another tensor, and its receiver stays as it was."""
+    """The call makes another tensor, and its receiver stays as it was; or what has its name is a method."""
     call = run.node(finding)
+    if isinstance(call, ast.Attribute):
+        return None if any(map(callable, run.seen(call))) else "it is no method, or was not reached"
     assert isinstance(call, ast.Call)
     assert isinstance(call.func, ast.Attribute)
     pairs = list(zip(run.seen(call.func.value), run.seen(call), strict=True))
