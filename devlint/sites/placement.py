@@ -139,6 +139,18 @@ class HostRead(Site):
 
 
 @immutable(frozen=True, slots=True)
+class LoadedState(Site):
+    """The state of a generator is set to ``node``, which ``loaded`` put on ``device`` with the rest of a file.
+
+    ``function`` is what sets it, by its canonical name.
+    """
+
+    function: str
+    device: Device
+    loaded: Step
+
+
+@immutable(frozen=True, slots=True)
 class LeafMove(Site):
     """A move of a tensor that collects gradients, whose result takes its place: it is no leaf any more.
 

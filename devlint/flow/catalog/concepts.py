@@ -23,6 +23,12 @@ LOAD = "torch.load"
 LOADERS = {LOAD: 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}
 """The functions that read what was saved, each with the position of `map_location` among its parameters."""
 FROM_NUMPY = "torch.from_numpy"
+SETS_STATE = frozenset(
+    f"torch.{name}set_rng_state{several}"
+    for name in ("", "random.", "cuda.", "cuda.random.")
+    for several in ("", "_all")
+)
+"""What takes the state of a generator, a tensor of the CPU even for that of a GPU."""
 SEED = "torch.manual_seed"
 SEEDS = frozenset({SEED, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
 """They wait until there is an accelerator, and the first seeds all that there are."""

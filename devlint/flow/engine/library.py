@@ -27,6 +27,7 @@ from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
+from devlint.flow.observers.placement.generator_states import GeneratorStates
 from devlint.flow.observers.placement.host_reads import HostReads
 from devlint.flow.observers.placement.leaf_moves import LeafMoves
 from devlint.flow.observers.placement.overridden_moves import OverriddenMoves
@@ -71,6 +72,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     EarlyRanks,
     GpuSelection,
     UnusedDevices,
+    GeneratorStates,
     HostReads,
     LeafMoves,
     IndexCopies,

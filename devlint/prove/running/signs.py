@@ -15,7 +15,7 @@ from devlint.prove.claim import Claim, Rows
 from devlint.prove.running.trial import MEETING, RECEIVER, VALUE, Step, Trial, devices_of
 
 _NUMPY = r"can't convert \w+(:\d+)? device type tensor to numpy"
-_LENGTHS = r"'lengths' argument should be a 1D CPU int64 tensor"
+_LENGTHS = r"'lengths' argument should be a 1D CPU int64 tensor|RNG state must be a torch.ByteTensor"
 _OWNED = re.compile(r"`self\.(\w+)` is a plain \w+, whose modules `(\w+)` does not know")
 
 

@@ -218,6 +218,7 @@ CLAIMS: dict[str, Claim | Unobservable] = {
     "DVL107": raising(r"TypeError: can't convert cuda:\d device type tensor to numpy"),
     "DVL108": raising(
         r"RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor"
+        r"|TypeError: (RNG state must be a torch.ByteTensor|expected a torch.ByteTensor)"
     ),
     "DVL109": Claim(made_before, watches=itself),
     "DVL110": Claim(always, watches=comparison, raises=False, ends=r"TypeError: argument of type 'torch.device'"),
