@@ -7,6 +7,8 @@ import re
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow.catalog.concepts import PARAMETER
+from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
@@ -120,9 +122,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = _held_as(base, named_device(frame, target.attr, value, node))
     value = _called(value, names.dotted(target))
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
-    if isinstance(base, Module) and isinstance(value, Tensor) and value.grad == "parameter":
-        # which moves with it, whoever assigns it
-        value = replace(value, buffer=True)
+    if isinstance(base, Module):
+        value = _registered(frame, value)
     if mine and frame.info is not None:
         value = _kept_by_module(frame, target, value, node)
     if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
@@ -136,6 +137,15 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         wrapper.assigned(frame, target, base)
     havoc.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
+
+
+def _registered(frame: Frame, value: Value) -> Value:
+    """What a module is given: a parameter moves with it, whoever assigns it, be it one by its annotation alone."""
+    said = value.node.annotation if isinstance(value, Opaque) and isinstance(value.node, ast.arg) else None
+    if said is not None and canonical(frame.interpreter.index.resolve(names.dotted(said))) == PARAMETER:
+        return replace(as_tensor(value), certain=True, buffer=True, grad="parameter")
+    kept = isinstance(value, Tensor) and value.grad == "parameter"
+    return replace(value, buffer=True) if kept and isinstance(value, Tensor) else value
 
 
 def _through_setter(base: Value, name: str, value: Value) -> Value:
