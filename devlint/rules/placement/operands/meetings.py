@@ -198,8 +198,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # not so the rounds of a loop, and the items of a list, which all come
     partly = not _comes(stray.device) and isinstance(stray.device.guard, _CHOSEN_BY_CALLERS)
     # nor is it elsewhere where a path leaves the other on the CPU, too
-    seen = any(leaf.observed for leaf in other.device.leaves())
-    partly = partly or (_cpu(other.device) == 1 and not seen and isinstance(other.device.guard, _CHOSEN_BY_CALLERS))
+    # but a move that one path makes is there to be made
+    known = any(leaf.observed for leaf in other.device.leaves()) or any(step.act is Act.MOVED for step in other.story)
+    partly = partly or (_cpu(other.device) == 1 and not known and isinstance(other.device.guard, _CHOSEN_BY_CALLERS))
     if not mere(other.device):
         return Meeting(stray, other, severity, partly=partly)
     aware = (scope.module or scope.device_aware) and not other.derived
