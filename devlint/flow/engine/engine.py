@@ -41,6 +41,7 @@ from devlint.flow.observers.placement.unregistered_modules import UnregisteredMo
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.program import mutations, release
 from devlint.flow.program.def_use import inherits_deeply
+from devlint.flow.program.module_classes import made_later
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
@@ -235,6 +236,9 @@ class Engine(Interpreter):
             after = activation.after(frame)
             self.component(UnregisteredModules).settle(info, info.oid, after)
             heap.update(self._settle_self(info, after))
+        place = device.symbol(info.place, "self", Role.PLACE)
+        for name in made_later(info) if info.is_module else ():
+            heap.setdefault((info.oid, name), Tensor(place, certain=True, buffer=True, grad="parameter"))
         self._class_heaps[info] = heap
         return heap
 

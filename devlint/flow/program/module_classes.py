@@ -14,6 +14,7 @@ from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
 
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+_OWN_MOVES = frozenset({"self.to", "self.cuda"})
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 4
 _MOST_NESTED = 3
@@ -32,6 +33,25 @@ def has_state(info: ClassInfo) -> bool | None:
         if inner is not None and inner is not info and inner.is_module:
             answer = None
     return None if _is_strange(info) or any(has_state(parent) is not False for parent in info.parents()) else answer
+
+
+@derived
+def made_later(info: ClassInfo) -> frozenset[str]:
+    """The attributes that methods of a module give parameters, and nothing else, where one moves it afterwards."""
+    if not any(names.called(call) in _OWN_MOVES for call in info.calls):
+        return frozenset()
+    made: dict[str, list[bool]] = {}
+    for node in info.of(ast.Assign):
+        for name in filter(None, map(names.of_self, node.targets)):
+            made.setdefault(name, []).append(_is_parameter(info, node.value))
+    return frozenset(name for name, all_made in made.items() if all(all_made))
+
+
+def _is_parameter(info: ClassInfo, node: ast.expr) -> bool:
+    """Whether an expression makes a parameter; of the type that it has anyway, a conversion leaves it one."""
+    if isinstance(node, ast.Call) and names.method(node) == "float" and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return isinstance(node, ast.Call) and info.index.resolve(names.called(node)) == PARAMETER
 
 
 def _is_strange(info: ClassInfo) -> bool:
