@@ -17,7 +17,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Tensor, as_tensor, surely_tensor
-from devlint.flow.domain.values import Flag, Opaque, Sequence, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Flag, Opaque, Sequence, Unknown, Value
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import asks_for_array
@@ -78,11 +78,11 @@ class MixedOperands(Observer):
 
     def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
         """A tensor of the default device and one of the caller go into a library that works on tensors."""
-        if not path.rpartition(".")[2].islower():
+        if path and not path.rpartition(".")[2].islower():
             # a class may only keep them
             return
         given = call.given()
-        beside = _network(frame, given)
+        beside = _network(frame, [(call.node.func, UNKNOWN), *given])
         known = path.startswith(_LIBRARY) or (row is not None and "*" in row.rejects_cpu)
         if beside is None and known and (frame.after_init or bool(frame.info and frame.info.device_aware)):
             beside = next(
