@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 class MirrorError(Exception):
@@ -90,3 +94,16 @@ def _git(directory: Path, *arguments: str, given: bytes | None = None) -> bytes:
     if done.returncode:
         raise MirrorError(f"{directory}: git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout
+
+
+def first_run(name: str, folder: Path) -> list[dict[str, Any]]:
+    """What this devlint, and not one that is installed, tells of a repository by default, each with its path in it."""
+    command = [sys.executable, "-m", "devlint", "check", "--no-cache", "--output-format", "json", "."]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=environment)
+    if done.returncode not in (0, 1):
+        raise MirrorError(f"devlint exited with {done.returncode} on {name}: {done.stderr.strip()}")
+    entries: list[dict[str, Any]] = json.loads(done.stdout)
+    for entry in entries:
+        entry["filename"] = Path(entry["filename"]).resolve().relative_to(folder).as_posix()
+    return entries

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.accuracy.figures import Figures, Table, save
-from tests.accuracy.repositories import MirrorError, Repository, unpack
+from tests.accuracy.repositories import MirrorError, Repository, first_run, unpack
 from tests.ecosystem.reported import REPOSITORY
 from tests.ecosystem.verdicts import DEBATABLE, RIGHT, WRONG
 
@@ -110,12 +110,8 @@ def _checked(repository: Repository, mirror: Path, scratch: Path) -> tuple[Subje
 
 def _found(name: str, folder: Path) -> Iterator[Candidate]:
     """The findings of a repository as a first run shows them."""
-    command = [sys.executable, "-m", "devlint", "check", "--no-cache", "--output-format", "json", "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
-    if done.returncode not in (0, 1):
-        raise RoundError(f"devlint exited with {done.returncode} on {name}: {done.stderr.strip()}")
-    for entry in json.loads(done.stdout):
-        path = Path(entry["filename"]).resolve().relative_to(folder).as_posix()
+    for entry in first_run(name, folder):
+        path = entry["filename"]
         yield Candidate(entry["severity"], entry["code"], name, path, entry["location"]["row"], _told(path, entry))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -14,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.accuracy.repositories import MirrorError, Repository, unpack
+from tests.accuracy.repositories import MirrorError, Repository, first_run, unpack
 from tests.ecosystem.verdicts import DEBATABLE, RIGHT, WRONG
 
 from .__main__ import READ
@@ -96,14 +95,7 @@ def _found(repository: Repository, mirror: Path, where: Path) -> list[dict[str, 
     folder = where.resolve() / repository.name.replace("/", "+")
     if not folder.is_dir():
         unpack(repository, mirror, folder, READ)
-    command = [sys.executable, "-m", "devlint", "check", "--no-cache", "--output-format", "json", "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
-    if done.returncode not in (0, 1):
-        raise MirrorError(f"devlint exited with {done.returncode} on {repository.name}: {done.stderr.strip()}")
-    entries: list[dict[str, object]] = json.loads(done.stdout)
-    for entry in entries:
-        entry["filename"] = Path(str(entry["filename"])).resolve().relative_to(folder).as_posix()
-    return entries
+    return first_run(repository.name, folder)
 
 
 def _now(finding: Drawn, entries: Sequence[dict[str, object]]) -> tuple[str, str]:
