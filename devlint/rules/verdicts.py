@@ -13,7 +13,7 @@ from devlint.flow.catalog.accelerator_api import EXPORTS
 from devlint.rules.base import Report, Rule
 from devlint.rules.basis import is_inferred
 from devlint.rules.code.blocks import around, in_format, statement_around
-from devlint.rules.code.device_choice import names_devices
+from devlint.rules.code.device_choice import hides_gpus, names_devices
 from devlint.rules.code.edits import loses_comments
 from devlint.rules.code.trials import tried_out
 from devlint.sites.base import Site
@@ -63,6 +63,7 @@ def _finding(
     severity = report.severity or rule.severity
     inferred = is_inferred(source, report, node, homes, site)
     asked = report.asked or _is_for_few(source, rule, severity, node) or _is_shown(source, rule, node)
+    asked = asked or ((rule.raising or rule.accelerated) and hides_gpus(source))
     return Finding(
         code=rule.code,
         name=rule.name,

@@ -87,6 +87,23 @@ def test_what_callers_choose_is_for_those_who_ask() -> None:
     assert [one.code for one in summarized(check_source(HEAD + PLACED, "net.py"))] == ["DVL101"]
 
 
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = ""', []),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = '-1'", []),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "0"', ["DVL101"]),
+        ('if ALONE:\n    os.environ["CUDA_VISIBLE_DEVICES"] = ""', ["DVL101"]),
+    ],
+)
+def test_a_program_without_gpus_has_no_mismatch(first: str, told: list[str]) -> None:
+    """Seen in malaya-speech: a notebook that is for the CPU."""
+    text = f"import os\n{first}\n{HEAD}{PLACED}"
+    found = summarized(check_source(text, "net.py"))
+    assert [one.code for one in found if one.code == "DVL101"] == told
+    assert [one.code for one in check_source(text, "net.py", CONFIG)] == ["DVL101"]
+
+
 def test_a_function_of_another_file_is_followed_as_one_of_this(tmp_path: Path) -> None:
     (tmp_path / "parts.py").write_text(f"{HEAD}def made():\n    return torch.ones(3)\n")
     (tmp_path / "use.py").write_text(f"{HEAD}from parts import made\n\n{USED}")

@@ -88,3 +88,18 @@ def test_a_dict_with_keys_that_may_be_numbers_is_not_wrapped_as_it_is(key: str) 
         (found,) = check("DVL105", body.replace("KEY", text))
         assert found.help == "keep them in an `nn.ModuleDict`"
         assert found.fix is not None
+
+
+@pytest.mark.parametrize(("called", "told"), [("torch.func.functional_call(self.parts[0], given, x)", 0), ("x", 1)])
+def test_a_template_gets_its_parameters_from_elsewhere(called: str, told: int) -> None:
+    """Seen in vmc_torch: what the list holds is never to be moved, its parameters are given to each call."""
+    body = f"""
+    def __init__(self):
+        super().__init__()
+        self.parts = [nn.Linear(2, 2)]
+
+    def forward(self, x, given):
+        return self.parts[0]({called})
+"""
+    assert len(check("DVL105", body)) == told
+    assert len(check("DVL105", body, selected=True)) == 1

@@ -18,6 +18,8 @@ _KERNELS = re.compile(r"\.cu[\"']|\bCUDAExtension\(")
 """The source of a kernel for CUDA, or what builds it."""
 _PLACES = re.compile(r"(?i:cuda|device|accelerat|\bmps\b|\bxpu\b|\.to\()|Trainer\b")
 """How code says that something may go elsewhere."""
+_HIDDEN = re.compile(r"(?m)^(?:os\.)?environ\[[\"']CUDA_VISIBLE_DEVICES[\"']\]\s*=\s*[\"'](?:-1)?[\"']")
+"""A program that takes all GPUs from itself, whatever else it does."""
 _STOPS = ("exit", "_exit", "quit", "skip")
 _ANY = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)
@@ -53,6 +55,11 @@ def names_devices(source: Source) -> bool:
 def says_where(text: str) -> bool:
     """Whether a text says so."""
     return _PLACES.search(text) is not None
+
+
+def hides_gpus(source: Source) -> bool:
+    """Whether a program runs on the CPU alone, since it hides all GPUs from itself."""
+    return _HIDDEN.search(source.text) is not None
 
 
 def has_chosen_cuda(source: Source, scope: Scope) -> bool:

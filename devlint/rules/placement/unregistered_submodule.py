@@ -69,6 +69,8 @@ class UnregisteredSubmodule(Rule):
     - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.
     - A list that hides a module on purpose: `self._teacher = [teacher]`, of which the module was made elsewhere.
     - The modules have no parameters.
+    - The file calls modules by `torch.func.functional_call`, which gives them the parameters that it keeps elsewhere:
+      it is a hint for those who select the rule.
     - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
       for those who select the rule.
     - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also where it makes all that it
@@ -106,6 +108,8 @@ class UnregisteredSubmodule(Rule):
         by_hand = bool(site.container) and self._takes_care(site, put)
         # what was made elsewhere, and goes by a private name, is borrowed: who made it has registered it
         borrowed = site.name.startswith("_") and isinstance(site.value.node, ast.Name)
+        # its parameters may be given to its calls from elsewhere
+        by_hand = by_hand or "functional_call(" in self.source.text
         alone, tested = self._alone(site), in_test(self.source, site.scope)
         unsure = next((key for key in keys if not _is_string(key)), None)
         yield Report(

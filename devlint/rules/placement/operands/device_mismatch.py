@@ -82,6 +82,7 @@ class DeviceMismatch(Rule):
     - In a test, whoever calls it decides on one of the devices, as a fixture does: who selects the rule is told.
     - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
     - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
+    - The program hides all GPUs from itself, by an empty `CUDA_VISIBLE_DEVICES`: who selects the rule is told.
     - A notebook keeps the error that it raised: what is there to be shown is for those who select the rule.
 
     ## Fix safety
