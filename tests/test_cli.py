@@ -375,7 +375,7 @@ class TestProcess:
         done = subprocess.run(
             ["sh", "-c", command], capture_output=True, cwd=root / "gone", env={**os.environ, "PYTHONPATH": ROOT}
         )
-        assert done.stderr == b"error: the current directory cannot be used: No such file or directory\n"
+        assert done.stderr == b"error: the current directory does not exist any more\n"
         assert done.returncode == 2
 
     def test_nothing_in_the_current_directory_is_run(self, tree) -> None:

@@ -40,6 +40,7 @@ class Report:
     Of a ``design`` one finding tells, for all files of a run; its reports are hints but for those who select the rule.
     ``covers`` are the codes of rules that have nothing to add about the same call. ``implied`` says, as that of the
     rule does of all its reports, that it rests on the CPU being the default device, which another file may change.
+    ``unproven`` says that it is told to everybody once a run has shown it, and before to those who ask.
     ``assumed`` says that it rests on what no text shows: where a caller keeps an argument, or somebody puts a module.
     """
 
@@ -56,6 +57,7 @@ class Report:
     covers: tuple[str, ...] = ()
     implied: bool = False
     assumed: bool = False
+    unproven: bool = False
 
 
 Reports: TypeAlias = Iterable[Report]

@@ -67,7 +67,7 @@ def _finding(
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=Severity.INFO if inferred else severity,
+        severity=Severity.INFO if inferred or report.unproven else severity,
         message=report.message,
         filename=source.filename,
         span=source.span(node),
@@ -75,13 +75,13 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=asked or (inferred and (not rule.hints or _has_no_hints(source))),
+        asked=asked or report.unproven or (inferred and (not rule.hints or _has_no_hints(source))),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
-        unproven=severity if inferred and not asked else None,
+        unproven=severity if (inferred or report.unproven) and not asked else None,
     )
 
 

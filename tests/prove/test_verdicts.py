@@ -36,11 +36,18 @@ def results() -> Results:
     """By file and row, what came of the findings of the fixtures."""
     files = [str(FOLDER / f"{name}.py") for name in NAMES]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.prove.corpus", "--json", *files], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "tests.prove.corpus", "--asked", "--json", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     found = map(json.loads, done.stdout.splitlines())
-    return {(Path(one["file"]).stem, one["row"]): Result(one["kind"], one["text"], one["script"]) for one in found}
+    rows = {name: (FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines() for name in NAMES}
+    about = (((Path(one["file"]).stem, one["row"]), one) for one in found)
+    # of what only who asks is told, that which the fixture is about
+    meant = ((key, one) for key, one in about if one["code"] in rows[key[0]][key[1] - 1])
+    return {key: Result(one["kind"], one["text"], one["script"]) for key, one in meant}
 
 
 def row_of(name: str, code: str = "", after: str = "") -> int:

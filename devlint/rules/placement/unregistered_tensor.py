@@ -153,8 +153,7 @@ class UnregisteredTensorAttribute(Rule):
         # what collects gradients, and meets the inputs on the CPU, raises all the same
         idle = bool(instead) and (moved or site.value.grad != "leaf")
         asked = against is not None or idle or in_test(self.source, site.scope)
-        # what meets the inputs raises where somebody moves the module, and works where nobody does
-        asked = asked or (not moved and site.measured is None) or _BUILT_EMPTY.search(self.source.text) is not None
+        asked = asked or _BUILT_EMPTY.search(self.source.text) is not None
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,
@@ -164,6 +163,8 @@ class UnregisteredTensorAttribute(Rule):
             steps=site.uses if against is None else (*site.uses, against),
             help=_MADE_REAL if made else instead or self._taken(site) or self._helped(site) + _beware(site, moved),
             fix=None if perhaps or against or instead else self._fix(site),
+            # what meets the inputs raises where somebody moves the module, and works where nobody does
+            unproven=not moved and site.measured is None,
             asked=asked or (made and (moved or site.kept)) or site.kept or not (sure or moved),
         )
 
