@@ -60,8 +60,11 @@ def main(arguments: Iterable[str] | None = None) -> int:
     def row_of(client: Client) -> tuple[str, dict[str, Any]]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             if options.evidence:
-                return client.name, asdict(taught(client, python, packages, Path(folder), options.limit))
-            return client.name, measured(client, python, options.mirror, Path(folder), options.limit)
+                row = asdict(taught(client, python, packages, Path(folder), options.limit))
+            else:
+                row = measured(client, python, options.mirror, Path(folder), options.limit)
+            # where it was laid out is nothing to its readers
+            return client.name, row | {"failure": row["failure"].replace(f"{folder}{os.sep}", "")}
 
     with ThreadPoolExecutor(options.jobs) as pool:
         chosen_ones = [client for client in clients if client.library or not options.evidence]

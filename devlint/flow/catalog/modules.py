@@ -64,5 +64,3 @@ PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buff
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 TAKE_NO_NUMBERS = ("torch.nn.", "torchaudio.", "torchvision.", "timm.", "torch_geometric.", "transformers.")
 """Whose modules take no tensor without dimensions, as a metric does that adds up numbers."""
-OPTIMIZERS = "torch.optim."
-"""How the names of the classes begin whose `param_groups` hold the parameters that they change."""

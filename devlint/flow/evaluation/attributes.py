@@ -6,7 +6,8 @@ import ast
 
 from devlint import device, torch_api
 from devlint.device import Device, Kind, Role
-from devlint.flow.catalog import complex_numbers, modules, torch_table
+from devlint.flow.catalog import complex_numbers, torch_table
+from devlint.flow.catalog.concepts import OPTIMIZERS
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -115,7 +116,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return _of_method(frame, node, base, base.cls, method)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
-        if attr == "param_groups" and any(root.startswith(modules.OPTIMIZERS) for root in base.cls.roots()):
+        if attr == "param_groups" and any(root.startswith(OPTIMIZERS) for root in base.cls.roots()):
             return _GROUPS
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
         if base.oid == base.cls.oid:

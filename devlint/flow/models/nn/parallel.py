@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow.catalog import modules
+from devlint.flow.catalog.concepts import MAKES_GROUP
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
@@ -272,7 +273,6 @@ class _Wrapper(ObjectModel):
             _attach(frame, value, target)
 
 
-_INIT = "torch.distributed.init_process_group"
 _BARRIER = "torch.distributed.barrier"
 _OBJECTS = frozenset(
     f"torch.distributed.{name}"
@@ -285,7 +285,7 @@ _OBJECTS = frozenset(
     )
 )
 _CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_index"})
-_CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
+_CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {MAKES_GROUP, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
 _SET_UP = r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\("
 """The name of a function which may well make the device that it returns the current one."""
@@ -334,7 +334,7 @@ class ProcessGroups(Observer):
             self._ordered(frame, call, path)
         if path in _CHOOSE:
             return
-        if path == _INIT:
+        if path == MAKES_GROUP:
             if "device_id" in call.keywords or call.open:
                 self._chosen = True
             backend = call.argument(0, "backend")
@@ -351,7 +351,7 @@ class ProcessGroups(Observer):
         """What a function and those that it calls do first: meet in a group, or choose a device."""
         root = frame.outermost
         order = self._order.get(root.info)
-        if path == _INIT:
+        if path == MAKES_GROUP:
             backend = call.argument(0, "backend")
             nccl = isinstance(backend, Const) and str(backend.value).lower() == "nccl"
             told = call.open or "device_id" in call.keywords
