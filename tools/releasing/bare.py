@@ -21,6 +21,7 @@ BAD = "import torch\n\n\ndef \u00e9t\u00e9(device, x: torch.Tensor):\n    x.to(d
 NOBODY = "65534"
 WRITING = "the right to write"
 PROGRAM = Path(sysconfig.get_path("scripts"), "devlint.exe" if os.name == "nt" else "devlint")
+REACHED = "import sys, click, libcst; open(sys.argv[1])"
 ELSEWHERE = os.path.join(os.sep, "nonexistent")
 CHECK = ("check", "--isolated", "--output-format", "concise")
 SITUATIONS: dict[str, dict[str, str | None]] = {
@@ -90,8 +91,9 @@ def confine(folder: Path) -> tuple[list[str], list[str]]:
     missing: list[str] = []
     for what, (name, *options) in steps:
         more = [*words, shutil.which(name) or name, *options]
-        # another user may not reach what is installed here
-        if _works([*more, sys.executable, "-c", "import sys; open(sys.argv[1])", str(PROGRAM)], folder):
+        # another user may not reach what is installed here, and an interpreter that cannot read its pyvenv.cfg starts
+        # without what the environment holds
+        if _works([*more, sys.executable, "-c", REACHED, str(PROGRAM)], folder):
             words = more
         else:
             missing.append(what)
