@@ -21,7 +21,8 @@ PATTERNS = {
         "vendor/", "vendors/", "vendored/", "_vendor/", "third_party/", "third-party/", "thirdparty/", "3rdparty/",
         "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
         "lightning_logs/", "wandb/", "mlruns/",
-        "backup/", "backups/", "bak/", "archive/", "archived/", "obsolete/", "deprecated/", "old/",
+        "backup/", "backups/", "bak/", "archive/", "archived/", "obsolete/", "outdated/", "deprecated/",
+        "legacy/", "old/", "unused/", "attic/", "scratch/", "draft/", "drafts/",
     ),
 }  # fmt: skip
 """What each kind of files is called, as patterns of git's ignore files; what a run logs, or is put aside, is a copy."""

@@ -43,13 +43,28 @@ def test_what_warns_in_a_copy_is_for_those_who_select_the_rule(copy: Path) -> No
     assert codes("--select", "DVL701", ".") == ["DVL701"]
 
 
+def test_what_can_be_installed_is_a_copy_if_somebody_else_licenses_it(copy: Path) -> None:
+    """Seen in Llama-AVSR: a whole toolkit, with its setup.py."""
+    (copy / "setup.py").write_text("setup()\n")
+    assert codes(".") == ["DVL102"]
+
+
+def test_what_alone_has_a_licence_is_a_copy(copy: Path) -> None:
+    (copy.parents[1] / "LICENSE").unlink()
+    assert codes(".") == ["DVL102"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("LICENSE", " MIT\n\n"), ("setup.py", "setup()\n"), ("license.py", "GPL = 3\n")],
+    [
+        ("LICENSE", " MIT\n\n"),
+        ("license.py", "GPL = 3\n"),
+        ("COPYING", "Apache\nCopyright 2021 The Example Authors\n"),
+    ],
 )
-def test_what_has_the_same_licence_or_is_installed_is_no_copy(copy: Path, name: str, text: str) -> None:
-    if name != "setup.py":
-        (copy / "LICENSE.txt").unlink()
+def test_what_has_the_same_licence_or_the_same_holder_is_no_copy(copy: Path, name: str, text: str) -> None:
+    (copy.parents[1] / "LICENSE").write_text("MIT\n" if name != "COPYING" else "MIT\nCopyright (c) 2023 Example Lab\n")
+    (copy / "LICENSE.txt").unlink()
     (copy / name).write_text(text)
     assert codes(".") == ["DVL102", "DVL701"]
 

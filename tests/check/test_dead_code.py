@@ -176,6 +176,13 @@ def small():
         # an architecture that is looked up in a library is none of the project's
         ("import torchvision.models as models\nmodels.__dict__[arch]()\n", []),
         ("import net\nnet.__dict__[arch]()\n", [7, 12]),
+        # a variable of that name, an attribute of an object, and what another library has mean something else
+        ("from net import Net\nNet().restore(path)\nsmall = build = 0\nprint(small, args.build)\n", [7]),
+        ("from zoo import small\nsmall()\n", []),
+        ("settings = {'small': 0}\nprint(settings['small'])\n", []),
+        ("from net import small\n__all__ = ['small']\n", []),
+        ("getattr(net, 'small')()\n", [12]),
+        ("import net\nnet.zoo.small()\n", [12]),
     ],
 )
 def test_methods_and_what_only_the_dead_call_are_dead(root: Path, text: str, told: list[int]) -> None:
@@ -186,6 +193,51 @@ def test_methods_and_what_only_the_dead_call_are_dead(root: Path, text: str, tol
     hints = json.loads(result.stdout)
     rows = [[one["location"]["row"], *(other["location"]["row"] for other in one["related"])] for one in hints]
     assert [row for told_with in rows for row in told_with] == told
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"train.py": "from tools.net import small\nsmall()\n", "tools/net.py": "def small():\n    pass\n"}, []),
+        ({"train.py": "from tools import small\nsmall()\n", "tools/__init__.py": "from .more import small\n"}, []),
+        ({"train.py": "from tools import small\nsmall()\n", "tools/__init__.py": "from net import small\n"}, [12]),
+        ({"train.py": "from tools import small\nsmall()\n", "tools/__init__.py": "from net import *\n"}, [12]),
+        ({"train.py": "from tools import small\nsmall()\n", "tools/__init__.py": "from ..net import small\n"}, [12]),
+        ({"tools/run.py": "from net import small\nsmall()\n", "tools/net.py": "from nets import small\n"}, []),
+        ({"tools/run.py": "from net import small\nsmall()\n"}, [12]),
+        ({"tools/run.py": "from project.net import small\nsmall()\n"}, []),
+    ],
+)
+def test_a_name_means_what_the_import_leads_to(root: Path, files: dict[str, str], told: list[int]) -> None:
+    """Seen in fast3r and ttt-video-dit: functions of one name in several files, of which one is used."""
+    for name in ("loss.py", "train.py"):
+        (root / name).unlink()
+    (root / "net.py").write_text(NET.replace("restore", "_restore"))
+    for name, text in files.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    result = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json", "net.py"])
+    hints = [(one, *one["related"]) for one in json.loads(result.stdout)]
+    rows = {place["location"]["row"] for hint in hints for place in hint}
+    assert sorted(rows & {12}) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The small one is best.", False),
+        ("Call `small` first.", True),
+        ("    from net import small", True),
+        ("    small(2)", True),
+        ("small: 3", False),
+    ],
+)
+def test_prose_has_words_that_name_nothing(root: Path, text: str, told: bool) -> None:
+    (root / "net.py").write_text(NET)
+    (root / "train.py").write_text("from net import Net\nNet()\n")
+    (root / "README.md").write_text(f"# Nets\n{text}\n")
+    result = CliRunner().invoke(main, ["check", "--no-cache", "--output-format", "json", "net.py"])
+    assert [one["location"]["row"] for one in json.loads(result.stdout)] == ([12] if told else [])
 
 
 def test_what_a_class_derived_from_a_library_s_calls_is_not_known(root: Path) -> None:
@@ -209,7 +261,7 @@ def test_what_a_module_offers_is_used_where_somebody_takes_it(root: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("setup.py", "from setuptools import setup\nsetup(packages=['losses'])\n"),
+        ("setup.py", "from setuptools import setup\nsetup(name='losses', packages=['losses'])\n"),
         ("pyproject.toml", "[project]\nname = 'losses'\n"),
     ],
 )
@@ -232,9 +284,34 @@ def test_what_others_install_is_used_by_them_where_a_package_offers_it(
     (root / "losses/loss.py").write_text(LOSS + inside)
     (root / "losses/__init__.py").write_text(offers)
     (root / name).write_text(text)
+    (root / "README.md").write_text("# Losses\n\n    pip install -U losses\n")
     assert found(".") == told
     (root / "losses/loss.py").write_text(EPOCH + inside)
     assert found(".") == ["DVL403"]
+
+
+@pytest.mark.parametrize(
+    ("readme", "told"),
+    [
+        ("pip install losses", True),
+        ("`uv add 'losses[all]'`", True),
+        ("conda install -c forge losses", True),
+        ("[![version](https://img.shields.io/pypi/v/losses.svg)](https://example.org)", True),
+        ("pip install -e .", False),
+        ("pip install git+https://example.org/who/losses.git", False),
+        ("pip install --editable losses", False),
+        ("pip install torch", False),
+        ("# Install losses", False),
+        ("[torch](https://pypi.org/project/torch)", False),
+    ],
+)
+def test_what_can_be_had_from_its_repository_alone_is_used_there(root: Path, readme: str, told: bool) -> None:
+    """Seen in vmc_torch: an installable package of one author's experiments."""
+    (root / "train.py").unlink()
+    (root / "pyproject.toml").write_text("[project]\nname = 'losses'\n")
+    (root / "loss.py").write_text(EPOCH)
+    (root / "README.md").write_text(readme + "\n")
+    assert found(".") == (["DVL403"] if told else [])
 
 
 def test_an_error_is_told_of_unless_its_call_was_given_up_and_so_is_what_nobody_can_know(root: Path) -> None:

@@ -10,7 +10,8 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 from devlint.check.filters import lookups, project_files
-from devlint.check.filters.definitions import Module, is_package, module_of
+from devlint.check.filters.definitions import How, Module, is_package, module_of
+from devlint.check.filters.sources import Sources
 from devlint.finding import Finding, Severity
 from devlint.rules.registry import registry
 from devlint.source.file_kinds import is_of_tests
@@ -19,14 +20,28 @@ from devlint.source.files import held
 _NAMING = (".py", ".ipynb", ".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".sh", ".md", ".rst")
 """The ends of the names of files by which something may be called."""
 _PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
-_PUBLISHED = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
-"""What says that others install the project, and use what it does not use itself."""
+_METADATA = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
+_NAME = re.compile(rb"(?:^|[(,])\s*name\s*=\s*[\"']?([\w.-]+)", re.MULTILINE)
+_PUBLISHED = (
+    rb"(?i)\b(?:pip3?|pipx|uv|poetry|pdm|conda|mamba|pixi)\b[^\n]*\b(?:install|add)\s(?![^\n]*(?:git\+|\s-e\b|--editable))(?:[^\n]*[\s\"'])?(?:%b)\b(?!/)"
+    rb"|(?:pypi\.(?:org|python\.org)|img\.shields\.io/pypi|badge\.fury\.io/py|anaconda\.org|pepy\.tech)/[^\s)>\"]*\b(?:%b)\b"
+)
+"""How a README says that a package can be had from an index: the command, or a link to it."""
 _Key: TypeAlias = tuple[str, str]
 """A file, and the qualified name of something that it defines; an empty name for what it does when it is run."""
 _LARGEST = 1_000_000
 """Files of so many bytes are searched; who knows what the others say."""
 _DEEPEST = 6
 """Who names what is asked of so many in turn."""
+_ANY = frozenset(How)
+_OF_ANOTHER = _ANY - {How.BARE, How.OF_OBJECT}
+"""How a file names what is at the top level of another one that it takes nothing of that name from."""
+_OF_ANOTHER_S = _OF_ANOTHER | {How.OF_OBJECT}
+"""How it names a method of another one."""
+_WORD = re.compile(r"[a-z]+")
+"""A name that prose has as well."""
+_MEANT = rb"[.`'\"(]%b\b(?!['\"]?\s*:)|\b%b\(|\bimport\b[^\n]*\b%b\b|[:=-] *%b *$"
+"""How a text has a name that is a word, too, where it means the name."""
 
 
 def dead(findings: Sequence[Finding]) -> list[Finding]:
@@ -61,19 +76,32 @@ def _scope(finding: Finding) -> str:
 
 
 def _root(folder: str) -> tuple[str, bool]:
-    """Where the project of an absolute folder begins, empty if nobody knows, and whether others install it."""
-    installed = False
+    """Where the project of an absolute folder begins, empty if nobody knows, and whether it is published."""
+    packages: list[bytes] = []
     for _ in range(project_files.HIGHEST):
         try:
             names = os.listdir(folder)
         except OSError:
             break
-        packages = (held(os.path.join(folder, name)) for name in _PACKAGES if name in names)
-        installed = installed or any(_PUBLISHED.search(text or b"") for text in packages)
+        texts = (held(os.path.join(folder, name)) or b"" for name in _PACKAGES if name in names)
+        packages += [text for text in texts if _METADATA.search(text)]
         if project_files.begins(names):
-            return folder, installed
+            return folder, _is_published(folder, names, packages)
         folder = os.path.dirname(folder)
-    return "", installed
+    return "", False
+
+
+def _is_published(root: str, names: Iterable[str], packages: Sequence[bytes]) -> bool:
+    """Whether a README says how others install a project: then they use what it does not use itself.
+
+    What can be had from its repository alone, as most research code, is used there.
+    """
+    named = {
+        b"[-_.]".join(map(re.escape, re.split(rb"[-_.]", name))) for one in packages for name in _NAME.findall(one)
+    }
+    called = b"|".join(sorted(named))
+    readmes = (held(os.path.join(root, name)) or b"" for name in names if name.lower().startswith("readme"))
+    return bool(called) and any(re.search(_PUBLISHED % (called, called), text) for text in readmes)
 
 
 def _dead_in(project: _Project, findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -155,7 +183,8 @@ class _Project:
             module = None if is_of_tests(path) else self._module(path)
             one = None if module is None else module.definitions.get(qualified)
             if module is not None and one is not None and one.own:
-                by = set(module.naming(one.name, one.rows))
+                ways = _ANY if "." in qualified else _ANY - {How.OF_OBJECT}
+                by = set(module.naming(one.name, ways, one.rows))
                 if "" not in by:
                     found[path, qualified] = {(path, name) for name in by}
         # what somebody has left off calling, no user names
@@ -174,20 +203,31 @@ class _Project:
         for path, here in self._files.items():
             data = held(path) or b""
             for word in set(words.findall(data)):
-                others = {key for key in by_name[word] if key[0] != here}
-                if others and re.search(rb"^(?:async )?(?:def|class) %b\b" % word, data, re.MULTILINE):
-                    # it means its own, unless it takes another one as well
-                    others = {key for key in others if lookups.imports(data, key[0])}
-                if others:
-                    by = self._naming(path, here, word.decode())
-                    for key in others:
-                        found[key] |= by
+                for key in by_name[word]:
+                    if key[0] != here:
+                        found[key].update((here, name) for name in self._naming(path, here, key, data))
         return found
 
-    def _naming(self, path: str, here: str, word: str) -> set[_Key]:
-        """What of a file names something: its definitions, or itself."""
+    def _naming(self, path: str, here: str, key: _Key, data: bytes) -> Iterator[str]:
+        """What of another file than its own names a definition: definitions at the top level, or the file itself."""
+        _, _, name = key[1].rpartition(".")
         module = self._module(here) if path.endswith(".py") else None
-        return {(here, "")} if module is None else {(here, name) for name in module.naming(word)}
+        if module is None:
+            word = name.encode()
+            if not _WORD.fullmatch(name) or re.search(_MEANT.replace(b"%b", word), data, re.MULTILINE):
+                yield ""
+        elif name != key[1]:
+            yield from module.naming(name, _OF_ANOTHER_S)
+        elif self._sources.leads(here, name, key[0]):
+            yield from module.naming(name, _ANY)
+        else:
+            yield from module.naming(name, _OF_ANOTHER - {How.TAKEN})
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(
+            os.path.realpath(self._root), {here for here in self._files.values() if here.endswith(".py")}, self._module
+        )
 
     def _module(self, path: str) -> Module | None:
         if path not in self._modules:

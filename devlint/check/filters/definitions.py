@@ -1,26 +1,25 @@
-"""What the files of a project define, and where their words stand."""
+"""What the files of a project define, and where their names stand."""
 
 from __future__ import annotations
 
 import ast
+import enum
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from devlint.flow.catalog.concepts import INERT_DECORATORS
 from devlint.source.files import held
 
 _Defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_EXPORTED = re.compile(rb"^__all__\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
-"""What a module offers is used where somebody takes it."""
 _PLAIN = frozenset({"object", "Module"})
 """Classes, by their last names, that call no method of those derived from them but what is in ``_HOOKS``."""
 _HOOKS = re.compile(r"__\w+__|forward|extra_repr|train|_\w+|\w*(?:state_dict|parameters|modules|buffers|hook)\w*")
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
-"""What is commented out names nothing; a shebang, or a line of a shell script, neither."""
+_DOTTED = re.compile(r"(?:\w+[.:])*([A-Za-z_]\w*)")
+"""A text that is a name, or the place of one, as what is looked up is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +31,39 @@ class Definition:
     own: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A file: what it defines at its top level, and in its classes, by qualified name, and where its words stand.
+class How(enum.Enum):
+    """How a name stands in a file."""
 
-    What it only takes from others, under their names for it, it does not name yet: ``taken`` are the rows of that.
+    BARE = enum.auto()
+    """By itself: it means what the file defines, or takes from another one."""
+    OF_MODULE = enum.auto()
+    """After the name of something imported."""
+    OF_OBJECT = enum.auto()
+    """After anything else."""
+    TEXT = enum.auto()
+    """In a text, by which it may be looked up."""
+    TAKEN = enum.auto()
+    """In a statement that takes it from another module and calls it something else, or offers it to others."""
+
+
+@dataclass(slots=True)
+class Module:
+    """A file: what it defines at its top level, and in its classes, by qualified name, and where its names stand.
+
+    What it only takes from others, under their names for it, it does not name yet: ``taken`` has the modules that each
+    such name comes from, ``stars`` those that everything is taken from, as the statements spell them.
     """
 
     definitions: dict[str, Definition]
-    lines: list[bytes]
-    taken: frozenset[int]
-    comments: list[bytes]
+    mentions: dict[str, list[tuple[int, How]]] = field(default_factory=dict)
+    taken: dict[str, list[str]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    comments: Sequence[bytes] = ()
 
-    def naming(self, name: str, but: tuple[int, int] = (0, 0)) -> Iterator[str]:
+    def naming(self, name: str, ways: frozenset[How], but: tuple[int, int] = (0, 0)) -> Iterator[str]:
         """The definitions at the top level that name something, outside some rows; empty for what is in none."""
-        word = re.compile(rb"\b%b\b" % name.encode())
-        for row, line in enumerate(self.lines, 1):
-            if not but[0] <= row <= but[1] and row not in self.taken and word.search(line):
+        for row, how in self.mentions.get(name, ()):
+            if how in ways and not but[0] <= row <= but[1]:
                 yield self._around(row)
 
     def gave_up(self, qualified: str) -> bool:
@@ -74,20 +89,77 @@ def module_of(path: str, installed: bool) -> Module | None:
     data = held(path) or b""
     try:
         tree = ast.parse(data)
+        module = Module(_defined(tree.body), comments=_COMMENT.findall(data))
+        _Mentions(module, installed, is_package(path)).visit(tree)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
-    shown = _COMMENT.sub(b"", data)
-    if not installed:
-        shown = _EXPORTED.sub(lambda match: b"\n" * match[0].count(b"\n"), shown)
-    taken = frozenset[int]() if installed and is_package(path) else frozenset(_taken(tree))
-    return Module(_defined(tree.body), shown.splitlines(), taken, _COMMENT.findall(data))
+    return module
 
 
-def _taken(tree: ast.Module) -> Iterator[int]:
-    """The rows of statements that take names from other modules, and give them no other."""
-    for node in ast.walk(tree):
-        if isinstance(node, _IMPORTS) and not any(alias.asname for alias in node.names):
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+class _Mentions(ast.NodeVisitor):
+    """Writes down where the names of a file stand."""
+
+    def __init__(self, module: Module, installed: bool, package: bool) -> None:
+        self._module = module
+        self._installed = installed
+        self._offers = installed and package
+        self._imported: set[str] = set()
+
+    def _add(self, name: str, row: int, how: How) -> None:
+        self._module.mentions.setdefault(name, []).append((row, how))
+
+    def visit_Module(self, node: ast.Module) -> None:
+        """What is imported anywhere in it first: it may stand below who names it."""
+        for one in ast.walk(node):
+            if isinstance(one, ast.Import | ast.ImportFrom):
+                self._imported.update(alias.asname or alias.name.partition(".")[0] for alias in one.names)
+        self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        source = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self._module.stars.append(source)
+                continue
+            self._module.taken.setdefault(alias.name, []).append(source)
+            if alias.asname or self._offers:
+                self._add(alias.name, node.lineno, How.TAKEN)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._add(node.id, node.lineno, How.BARE)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        of_module = isinstance(root, ast.Name) and root.id in self._imported
+        self._add(node.attr, node.end_lineno or node.lineno, How.OF_MODULE if of_module else How.OF_OBJECT)
+        self.visit(node.value)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and (match := _DOTTED.fullmatch(node.value)):
+            self._add(match[1], node.lineno, How.TEXT)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """The key of an item is no name of a definition."""
+        self.visit(node.value)
+        if not isinstance(node.slice, ast.Constant):
+            self.visit(node.slice)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None and not isinstance(key, ast.Constant):
+                self.visit(key)
+            self.visit(value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if self._installed or not any(isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets):
+            self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if self._installed or not (isinstance(node.target, ast.Name) and node.target.id == "__all__"):
+            self.generic_visit(node)
 
 
 def _defined(body: list[ast.stmt]) -> dict[str, Definition]:
@@ -114,4 +186,5 @@ def _registered(node: _Defining) -> bool:
 
 
 def _definition(node: _Defining, own: bool) -> Definition:
-    return Definition(node.name, (node.lineno, node.end_lineno or node.lineno), own)
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return Definition(node.name, (first, node.end_lineno or node.lineno), own)
