@@ -62,6 +62,9 @@ def _finding(
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
     inferred = is_inferred(source, report, node, homes, site)
+    # what raises in a test has been seen by whoever runs it
+    measured = getattr(site, "measured", None) is not None
+    tested = rule.raising and not measured and is_of_tests(source.filename, source.text)
     asked = report.asked or _is_for_few(source, rule, severity, node) or _is_shown(source, rule, node)
     asked = asked or ((rule.raising or rule.accelerated) and hides_gpus(source))
     return Finding(
@@ -75,13 +78,13 @@ def _finding(
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=asked or report.unproven or (inferred and (not rule.hints or _has_no_hints(source))),
+        asked=asked or report.unproven or tested or (inferred and (not rule.hints or _has_no_hints(source))),
         cause=report.cause,
         design=report.design,
         shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
-        unproven=severity if (inferred or report.unproven) and not asked else None,
+        unproven=severity if (inferred or report.unproven or tested) and not asked else None,
     )
 
 

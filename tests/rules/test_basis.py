@@ -118,6 +118,17 @@ def test_nobody_who_has_not_asked_is_told_of_hints_in_tests() -> None:
         assert [one.code for one in found if one.code in ("DVL101", "DVL103")] == told
 
 
+def test_a_mismatch_in_a_test_is_for_those_who_ask() -> None:
+    """Of 29 that were read none but one was a bug: whoever has the device runs the test."""
+    for name, told in (("net.py", ["DVL101"]), ("tests/helpers.py", []), ("test_net.py", [])):
+        found = check_source(f"{HEAD}{PLACED}", name)
+        assert [one.code for one in summarized(found) if one.code != "DVL601"] == told
+        assert [str(one.severity) for one in check_source(f"{HEAD}{PLACED}", name, CONFIG)] == ["error"]
+    # what is lost is lost without a word
+    lost = check_source(f"{HEAD}def f(x: torch.Tensor):\n    x.cuda()\n    return x\n", "test_net.py")
+    assert [one.code for one in summarized(lost)] == ["DVL102"]
+
+
 def test_a_project_can_have_them_fail() -> None:
     config = Config(rule_layers=CONFIG.rule_layers, severity=(("DVL101", Severity.ERROR),))
     assert [str(one.severity) for one in check_source(HEAD + KEPT, config=config)] == ["error"]
