@@ -127,14 +127,13 @@ def _leave_out(result: Result) -> None:
     if told:
         from devlint.check.filters.copies import copied
         from devlint.check.filters.dead_code import dead
-        from devlint.check.filters.fragments import unnamed
         from devlint.check.filters.on_the_cpu import staying
         from devlint.check.filters.other_default import elsewhere
         from devlint.check.filters.switches import untouched
         from devlint.check.filters.unmaintained import outlasted
 
         left_out: set[int] = set()
-        for irrelevant in (copied, dead, unnamed, untouched, elsewhere, staying, outlasted):
+        for irrelevant in (copied, dead, untouched, elsewhere, staying, outlasted):
             gone = irrelevant([finding for finding in told if id(finding) not in left_out])
             result.withheld += gone
             left_out.update(map(id, gone))

@@ -85,7 +85,7 @@ def test_nothing_has_changed(repository) -> None:
     ],
 )
 def test_a_finding_counts_if_a_line_of_its_statement_changed(repository, before, after, expected) -> None:
-    root = repository({"a.py": OLD, "same.py": "dropped()\nused = f\n"})
+    root = repository({"a.py": OLD, "same.py": "dropped()\nfrom a import f\nused = f\n"})
     (root / "a.py").write_text(OLD.replace(before, after))
     assert found() == expected
     git("add", "a.py")

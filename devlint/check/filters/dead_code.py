@@ -213,8 +213,8 @@ class _Project:
         _, _, name = key[1].rpartition(".")
         module = self._module(here) if path.endswith(".py") else None
         if module is None:
-            word = name.encode()
-            if not _WORD.fullmatch(name) or re.search(_MEANT.replace(b"%b", word), data, re.MULTILINE):
+            plain = _WORD.fullmatch(name) and not path.endswith(".sh")
+            if not plain or re.search(_MEANT.replace(b"%b", name.encode()), data, re.MULTILINE):
                 yield ""
         elif name != key[1]:
             yield from module.naming(name, _OF_ANOTHER_S)

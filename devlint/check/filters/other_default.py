@@ -24,15 +24,11 @@ def elsewhere(findings: Sequence[Finding]) -> list[Finding]:
     """
     changes = cache(_changes)
     rooted = project_files.rooted(finding for finding in findings if finding.implied)
-    return [
-        finding
-        for finding, root in rooted
-        if root and changes(root, is_of_tests(finding.filename), finding.severity == Severity.INFO)
-    ]
+    return [finding for finding, root in rooted if root and changes(root, finding.severity == Severity.INFO)]
 
 
-def _changes(root: str, tests: bool, hint: bool) -> bool:
+def _changes(root: str, hint: bool) -> bool:
     """Whether a file of a project changes the default device; one of its tests does it for other tests alone."""
-    paths = (path for path in project_files.files(root, (".py",)) if tests or not is_of_tests(path))
+    paths = (path for path in project_files.files(root, (".py",)) if not is_of_tests(path))
     texts = (held(path) or b"" for path in itertools.islice(paths, project_files.MOST))
     return any(CHANGES.search(text) or (hint and _WITHIN.search(text)) for text in texts)
