@@ -179,6 +179,7 @@ class Finding:
     that it ``covers`` have nothing to add about the same place.
     ``selected`` says that somebody has asked for its rule, ``implied`` that it rests on the CPU being the default.
     ``unproven`` is how grave a hint is if what it was inferred from holds, as a run can show; None where it is no more.
+    ``minor`` says that it costs little: several of its rule may add up.
     """
 
     code: str
@@ -201,6 +202,7 @@ class Finding:
     selected: bool = field(default=False, compare=False, repr=False)
     implied: bool = field(default=False, compare=False, repr=False)
     unproven: Severity | None = field(default=None, compare=False, repr=False)
+    minor: bool = field(default=False, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

@@ -121,19 +121,20 @@ def _weigh(result: Result, witness: Witness, contents: Mapping[str, bytes]) -> N
 def _leave_out(result: Result) -> None:
     """Who has not selected a rule is not told of code that nothing uses, or turns on, or that others wrote.
 
-    The project may change the default device, or never leave it, or have no future.
+    The project may change the default device, or never leave it, or have no future. What costs little comes last.
     """
     told = [finding for finding in result.findings if not finding.selected]
     if told:
         from devlint.check.filters.copies import copied
         from devlint.check.filters.dead_code import dead
+        from devlint.check.filters.minor import few
         from devlint.check.filters.on_the_cpu import staying
         from devlint.check.filters.other_default import elsewhere
         from devlint.check.filters.switches import untouched
         from devlint.check.filters.unmaintained import outlasted
 
         left_out: set[int] = set()
-        for irrelevant in (copied, dead, untouched, elsewhere, staying, outlasted):
+        for irrelevant in (copied, dead, untouched, elsewhere, staying, outlasted, few):
             gone = irrelevant([finding for finding in told if id(finding) not in left_out])
             result.withheld += gone
             left_out.update(map(id, gone))

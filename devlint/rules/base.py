@@ -42,6 +42,7 @@ class Report:
     rule does of all its reports, that it rests on the CPU being the default device, which another file may change.
     ``unproven`` says that it is told to everybody once a run has shown it, and before to those who ask.
     ``assumed`` says that it rests on what no text shows: where a caller keeps an argument, or somebody puts a module.
+    ``minor`` says that it costs little: a few of its rule are for those who select it.
     """
 
     message: str
@@ -58,6 +59,7 @@ class Report:
     implied: bool = False
     assumed: bool = False
     unproven: bool = False
+    minor: bool = False
 
 
 Reports: TypeAlias = Iterable[Report]

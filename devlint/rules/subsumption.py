@@ -60,9 +60,12 @@ def summarized(findings: Sequence[Finding]) -> list[Finding]:
 def _one(several: Sequence[Finding]) -> Finding:
     """One of several findings, which shows the places of the others, and whose fix mends as many as it can.
 
-    It is the gravest, and of those the first that is not in an example, in a test, or in what is done beside a step.
+    It is the gravest, and the dearest, and of those the first that is not in an example, in a test, or in what is done
+    beside a step.
     """
-    first, *others = sorted(several, key=lambda one: (-(one.unproven or one.severity), is_beside(one.filename)))
+    first, *others = sorted(
+        several, key=lambda one: (-(one.unproven or one.severity), one.minor, is_beside(one.filename))
+    )
     fix = first.fix
     for second in (other.fix for other in others if other.filename == first.filename):
         if fix is not None and second is not None and not fix.overlaps(second):

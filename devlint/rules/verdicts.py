@@ -84,6 +84,7 @@ def _finding(
         shared=_shared(source, report, node, site.scope.owner),
         covers=report.covers,
         implied=rule.implied or report.implied,
+        minor=report.minor,
         unproven=severity if (inferred or report.unproven or tested) and not asked else None,
     )
 

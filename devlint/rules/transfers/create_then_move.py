@@ -42,6 +42,10 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _SIZES = (ast.List, ast.Tuple)
+_FLAT = frozenset({"arange", "eye", "linspace", "logspace", "range"})
+"""Functions that make a vector or a matrix."""
+_SIZED = frozenset({"empty", "full", "ones", "zeros"})
+"""Functions that are given the size."""
 _NO_DIMENSION = r"\(\)|\[\]|(?:torch\.)?Size\((?:\[\]|\(\))?\)"
 _ALIKE = ("type_as", "type")
 """The moves that go by another tensor, and take its type as well."""
@@ -99,6 +103,8 @@ class CreateThenMove(Rule):
       others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
       which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - A run tells it once, as a hint, but for those who select the rule: they are warned of what costs each step.
+    - All that a run has found of it are vectors and matrices, and fewer than five: `torch.arange(n).to(device)` costs
+      little by itself. They are for those who select the rule.
     - Nobody reads the result before its name stands for something else.
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
@@ -162,6 +168,7 @@ class CreateThenMove(Rule):
             help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
             asked=self._seldom(site, made) or not costs,
+            minor=all(map(_is_flat, ways)),
             design=OF_RULE.format(self.code),
         )
 
@@ -390,6 +397,19 @@ def _is_single(made: Creation) -> bool:
         return True
     sizes = [part for given in made.node.args for part in (given.elts if isinstance(given, _SIZES) else (given,))]
     return bool(sizes) and all(isinstance(size, ast.Constant) and size.value in (1, 1.0) for size in sizes)
+
+
+def _is_flat(made: Creation) -> bool:
+    """Whether a creation makes a vector or a matrix, as far as it says its size, and not what has another's shape."""
+    name = made.function.rpartition(".")[2]
+    if name in _FLAT:
+        return True
+    sizes = [keyword.value for keyword in made.node.keywords if keyword.arg == "size"] or made.node.args
+    if name == "full" or (len(sizes) == 1 and isinstance(sizes[0], _SIZES)):
+        sizes = sizes[0].elts if sizes and isinstance(sizes[0], _SIZES) else sizes[:1]
+    return (
+        name in _SIZED and len(sizes) < 3 and not any(re.search(r"\.shape\b(?!\[)", ast.unparse(one)) for one in sizes)
+    )
 
 
 def _by_type(made: Creation) -> bool:
