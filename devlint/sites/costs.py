@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint.immutable import immutable
 from devlint.sites.base import Operand, Site, Step
 
@@ -33,16 +35,29 @@ class Timing(Site):
 
 
 @immutable(frozen=True, slots=True)
-class Keep(Site):
-    """A loss that is kept, with the graph behind it, from one round of a loop to the next.
+class Kept:
+    """A loss that is kept: ``node`` is the loss, ``value`` its code, ``holder`` what keeps it and ``kind`` how.
 
-    ``node`` is the part of the loss in what is kept, ``value`` its name, ``holder`` what keeps it and ``kind`` how:
-    "sum" or "list".  ``backward`` is where the round has done with the graph, ``emptied`` where some
-    rounds let go of what they and those before them have kept.
+    ``kind`` is "sum" or "list".
     """
 
+    node: ast.AST
     value: str
     holder: str
     kind: str
+
+
+@immutable(frozen=True, slots=True)
+class Keep(Site):
+    """A loss that is kept, with the graph behind it, from one round of a loop to the next.
+
+    ``backward`` is where the round has done with the graph, ``emptied`` where some rounds let go of what they and those
+    before them have kept.  ``others`` are kept by the same rounds, as long as this one, and ``passing`` says that all
+    rounds are of one step of the optimizer, which lets go of all that is kept.
+    """
+
+    kept: Kept
     backward: Step
     emptied: Step | None = None
+    others: tuple[Kept, ...] = ()
+    passing: bool = False

@@ -590,6 +590,72 @@ def test_losses_that_nobody_reads_are_for_those_who_ask() -> None:
     assert told(collected + "    print(total[0])\n") == [("DVL403", "warning")]
 
 
+MICRO_BATCHES = """\
+import torch
+
+def train(model, optimizer, batches, parts):
+    for batch in batches:
+        total = torch.zeros(())
+        for part in range(parts):
+            loss = model(batch[part::parts]).mean()
+            loss.backward()
+            total += loss
+        optimizer.step()
+        print(total)
+"""
+ROWS = """\
+def gradients(model, rows):
+    values = []
+    for row in rows:
+        value = model(row.unsqueeze(0)).sum()
+        value.backward()
+        values.append(value)
+    return torch.stack(values)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (MICRO_BATCHES, "optimizer.step()", "pass"),
+        (MICRO_BATCHES, "for batch in batches:", "while batch := next(batches, None):"),
+        (MICRO_BATCHES, "total = torch.zeros(())", "total: torch.Tensor = torch.zeros(())"),
+        (ROWS, "", ""),
+    ],
+)
+def test_losses_that_are_let_go_with_the_step_are_for_those_who_ask(text: str, old: str, new: str) -> None:
+    text = text.replace(old, new)
+    assert told(text) == []
+    assert told(text, RuleLayer(("DVL403",))) == [("DVL403", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (MICRO_BATCHES, "            loss.backward()\n", "            loss.backward()\n            optimizer.step()\n"),
+        (MICRO_BATCHES, "range(parts)", "range(len(batch))"),
+        (
+            MICRO_BATCHES,
+            "    for batch in batches:\n        total = torch.zeros(())",
+            "    total = 0\n    for batch in batches:",
+        ),
+        (MICRO_BATCHES, "total +=", "model.total +="),
+        (ROWS, ".unsqueeze(0)", ""),
+        (ROWS, "values.append", "model.values.append"),
+    ],
+    ids=[
+        "a step each",
+        "the data are counted",
+        "kept for all steps",
+        "kept by the model",
+        "no rows",
+        "kept in the model",
+    ],
+)
+def test_losses_that_outlive_the_step_are_told_of(text: str, old: str, new: str) -> None:
+    assert told(text.replace(old, new)) == [("DVL403", "warning")]
+
+
 def test_copies_of_one_number_are_for_those_who_ask() -> None:
     """Beside the rest of a round they are nothing."""
     text = """\

@@ -7,8 +7,15 @@ import ast
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import function_at, names_in, statement_around
 from devlint.rules.code.edits import fix_of, in_test
-from devlint.sites.costs import Keep
+from devlint.sites.base import Step
+from devlint.sites.costs import Keep, Kept
 from devlint.source.syntax import walk
+
+_VERBS = {"sum": "adds up", "list": "collects"}
+_ALONE = (
+    "it keeps the number alone, and does not wait for the device",
+    "they keep the numbers alone, and do not wait for the device",
+)
 
 
 class LossKeepsGraph(Rule):
@@ -16,7 +23,8 @@ class LossKeepsGraph(Rule):
 
     ## What it does
     Reports `total += loss` and `losses.append(loss)` in a loop that also calls `loss.backward()`, where what is kept
-    lives longer than the step.
+    lives longer than the step. What the loop keeps besides of the parts of the loss is in the same finding, as each of
+    them keeps the graph.
 
     ## Why it matters
     A loss is more than a number: it refers to the graph that led to it. What keeps the loss keeps the graph, so memory
@@ -57,7 +65,8 @@ class LossKeepsGraph(Rule):
     - What is kept is a dict or a record that holds the loss, `loss["loss"].backward()`, and cannot be detached.
     - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
     - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).
-    - The function never reads what it has added up or collected: who selects the rule is told.
+    - The function never reads what it has added up or collected, or the loop is over the micro-batches or the rows of
+      one step of the optimizer, whose graphs are let go soon: who selects the rule is told.
     - Tests.
     - It is an info only where some of the steps let go of all that was kept, as where gradients are accumulated.
 
@@ -72,27 +81,41 @@ class LossKeepsGraph(Rule):
     fixes = (Applicability.SAFE,)
 
     def judge(self, site: Keep) -> Reports:
-        """A report for each loss that is kept."""
+        """A report for all that the rounds of a loop keep."""
         if in_test(self.source, site.scope):
             return
-        verb = "adds up" if site.kind == "sum" else "collects"
+        every = (site.kept, *site.others)
+        held = _joined([f"`{kept.holder}` {_VERBS[kept.kind]} `{kept.value}`" for kept in every])
+        values = list(dict.fromkeys(kept.value for kept in every))
+        whose = "with its graph" if len(values) == 1 else "each with its graph"
         grows = "with every step" if site.emptied is None else "until that is let go"
+        steps = (site.backward, *(Step(kept.node, "another is kept here") for kept in site.others))
         yield Report(
-            f"`{site.holder}` {verb} `{site.value}` with its graph, so memory grows {grows}",
+            f"{held}{' ' if len(values) == 1 else ', '}{whose}, so memory grows {grows}",
             label="the graph of this step is kept here",
             severity=None if site.emptied is None else Severity.INFO,
-            steps=(site.backward,) if site.emptied is None else (site.backward, site.emptied),
-            help=f"use `{site.value}.detach()`: it keeps the number alone, and does not wait for the device",
-            fix=fix_of(f"Detach `{site.value}`", self.replace(site.node, f"{site.value}.detach()"), safe=True),
+            steps=steps if site.emptied is None else (*steps, site.emptied),
+            help=f"use {_joined([f'`{value}.detach()`' for value in values])}: {_ALONE[len(values) > 1]}",
+            fix=fix_of(
+                f"Detach {_joined([f'`{value}`' for value in values])}",
+                [self.replace(kept.node, f"{kept.value}.detach()") for kept in every],
+                safe=True,
+            ),
             # who reads no sum has forgotten it, and it goes with the function
-            asked=self._is_unread(site),
+            asked=site.passing or all(self._is_unread(kept) for kept in every),
         )
 
-    def _is_unread(self, site: Keep) -> bool:
-        """Whether the function keeps the losses under a name of its own, and never asks for it."""
-        function, statement = function_at(self.source, site.node), statement_around(self.source, site.node)
-        if function is None or not site.holder.isidentifier():
+    def _is_unread(self, kept: Kept) -> bool:
+        """Whether the function keeps a loss under a name of its own, and never asks for it."""
+        function, statement = function_at(self.source, kept.node), statement_around(self.source, kept.node)
+        if function is None or not kept.holder.isidentifier():
             return False
         inside = set(walk(statement)) if statement is not None else set()
-        named = names_in(function).get(site.holder, ())
+        named = names_in(function).get(kept.holder, ())
         return not any(isinstance(one.ctx, ast.Load) and one not in inside for one in named)
+
+
+def _joined(texts: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``: each text once."""
+    *first, last = dict.fromkeys(texts)
+    return f"{', '.join(first)} and {last}" if first else last

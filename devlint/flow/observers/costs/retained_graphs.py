@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.syntax import names, nodes
+from devlint.flow.transfer.loop_invariance import networks
 from devlint.sites.base import Step
-from devlint.sites.costs import Keep
+from devlint.sites.costs import Keep, Kept
 
 _LETS_GO = frozenset({"item", "detach", "detach_", "tolist", "numpy", "data"})
 """Attributes of a tensor that lead to its value without its graph."""
@@ -22,6 +23,7 @@ _OF_MANY = frozenset({"sum", "math.fsum"} | {f"torch.{name}" for name in ("stack
 _WITHOUT_GRAPH = frozenset({"no_grad", "inference_mode"})
 _KEEPS_GRAPH = frozenset({"retain_graph", "create_graph"})
 _BLOCKS = ("body", "orelse", "finalbody")
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -34,26 +36,60 @@ class RetainedGraphs(Observer):
         losses = _losses(rounds.inside) if rounds.trains else {}
         if not losses:
             return
+        known = losses.keys() | _parts(rounds.inside, losses, networks(frame))
         meant: dict[tuple[str, str], bool] = {}
+        # what some rounds let go of, and what is kept to the end
+        found: dict[Step | None, list[Kept]] = {}
         for statement, certain in _statements(node.body):
-            found = _accumulation(statement, losses)
-            if found is None or not certain:
+            kept = _accumulation(statement, known)
+            if kept is None or not certain:
                 continue
-            holder, kind, part = found
-            if (holder, kind) not in meant:
-                meant[holder, kind] = (
-                    _is_fresh(node, holder, kind)
-                    or _is_queue(rounds.inside, holder)
-                    or _is_trained(frame, holder)
-                    or _is_own_kind(frame, holder)
+            holder = kept.holder, kept.kind
+            if holder not in meant:
+                meant[holder] = (
+                    _is_fresh(node, *holder)
+                    or _is_queue(rounds.inside, kept.holder)
+                    or _is_trained(frame, kept.holder)
+                    or _is_own_kind(frame, kept.holder)
                 )
-            if meant[holder, kind]:
-                continue
-            done = Step(losses[part.id], "this step is done with it here")
-            frame.emit(Keep(part, scope_of(frame), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
+            if not meant[holder]:
+                found.setdefault(_emptied(rounds.inside, *holder), []).append(kept)
+        for emptied, some in found.items():
+            first = next((kept for kept in some if kept.value in losses), None)
+            if first is not None:
+                done = Step(losses[first.value], "this step is done with it here")
+                others = tuple(kept for kept in some if kept is not first)
+                passing = _is_within_a_step(node, rounds.inside) and _are_local(frame, node, some)
+                frame.emit(Keep(first.node, scope_of(frame), first, done, emptied, others, passing))
 
 
-def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
+def _is_within_a_step(loop: ast.For | ast.AsyncFor | ast.While, inside: list[ast.AST]) -> bool:
+    """Whether all rounds are of one step of the optimizer: micro-batches that are counted, or the rows of a batch."""
+    called = {names.called(node).rpartition(".")[2] for node in inside if isinstance(node, ast.Call)}
+    if not isinstance(loop, ast.For) or any("step" in name.lower() for name in called):
+        return False
+    if names.called(loop.iter) == "range":
+        # nor is it one where each round has a gradient of its own, or where the data are counted
+        return "zero_grad" not in called and not any(names.called(node) == "len" for node in nodes.walk(loop.iter))
+    return isinstance(loop.target, ast.Name) and any(
+        names.called(node) == f"{loop.target.id}.unsqueeze" for node in inside
+    )
+
+
+def _are_local(frame: Frame, loop: ast.AST, some: list[Kept]) -> bool:
+    """Whether what is kept in is made in the round of the loop around this one, or else in the function."""
+    loops = [node for node in frame.inside if isinstance(node, _LOOPS) and node is not loop]
+    around = [node for node in loops if nodes.holds(node, loop)]
+    if not around:
+        return all(kept.holder.isidentifier() for kept in some)
+    ours = {id(node) for node in nodes.walk(loop)}
+    rounds = nodes.walk(min(around, key=lambda loop: (loop.end_lineno or 0) - loop.lineno))
+    stored = [node for node in rounds if isinstance(getattr(node, "ctx", None), ast.Store) and id(node) not in ours]
+    bound = {names.dotted(node) for node in stored if isinstance(node, (ast.Name, ast.Attribute))}
+    return all(kept.holder in bound for kept in some)
+
+
+def _losses(inside: list[ast.AST]) -> dict[str, ast.Call]:
     """The names whose graph each round goes through backward, once, with the call that does."""
     found: dict[str, ast.Call] = {}
     last: dict[str, ast.Call] = {}
@@ -95,8 +131,62 @@ def _is_made(inside: list[ast.AST], name: str) -> bool:
 
 def _is_replaced(inside: list[ast.AST], name: str, done: ast.Call) -> bool:
     """Whether a step that is done with ``name`` goes on to bind it to what is not made of it, as by unpacking."""
-    later = (node for node in inside if isinstance(node, ast.Assign) and node.lineno > done.lineno)
-    return any(name in names.inside(*node.targets) and name not in names.inside(node.value) for node in later)
+    bound = [node for node in inside if isinstance(node, ast.Assign) and name in names.inside(*node.targets)]
+    before = [node for node in bound if node.lineno <= done.lineno]
+    return any(
+        node.lineno > done.lineno
+        and name not in names.inside(node.value)
+        and not any(_is_repeated(inside, first, node) for first in before)
+        for node in bound
+    )
+
+
+def _is_repeated(inside: list[ast.AST], first: ast.Assign, second: ast.Assign) -> bool:
+    """Whether an assignment does the same once more as one before it, and records a graph as that did."""
+    entered = [node for node in inside if isinstance(node, (ast.With, ast.AsyncWith)) and nodes.covers(node, second)]
+    return names.code(first) == names.code(second) and all(nodes.covers(node, first) for node in entered)
+
+
+def _parts(inside: list[ast.AST], losses: dict[str, ast.Call], known: Collection[str]) -> set[str]:
+    """The code of what is added up to a loss, as far as the rounds compute that of what the ``known`` networks return.
+
+    What else is added may be a number, which cannot be detached.
+    """
+    apart = [node for node in inside if isinstance(node, (ast.With, ast.AsyncWith)) and _is_without_graph(node)]
+    statements = [
+        node
+        for node in inside
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and not any(nodes.covers(other, node) for other in apart)
+    ]
+    made: set[str] = set()
+    for statement in sorted(statements, key=lambda statement: statement.lineno):
+        called = {names.called(part).removesuffix(".forward") for part in nodes.walk(statement.value)}
+        of_networks = not called.isdisjoint(known) or not made.isdisjoint(names.inside(statement.value))
+        if of_networks and not _lets_go(statement.value):
+            made |= _bound(statement)
+    found: set[str] = set()
+    for statement in statements:
+        for loss in _bound(statement) & losses.keys():
+            found |= {
+                names.code(part)
+                for part in _addends(statement.value)
+                if (name := names.root(part)) in made
+                and _is_made(inside, name)
+                and not _is_replaced(inside, name, losses[loss])
+            }
+    return found
+
+
+def _bound(statement: ast.Assign | ast.AugAssign) -> set[str]:
+    return names.inside(*(statement.targets if isinstance(statement, ast.Assign) else [statement.target]))
+
+
+def _addends(value: ast.expr) -> Iterator[ast.expr]:
+    """What is added up in an expression, each without its weight."""
+    if isinstance(value, ast.BinOp):
+        yield from (*_addends(value.left), *_addends(value.right))
+    elif isinstance(value, (ast.Name, ast.Subscript)):
+        yield value
 
 
 def _lets_go(value: ast.expr) -> bool:
@@ -128,8 +218,8 @@ def _is_without_graph(statement: ast.With | ast.AsyncWith) -> bool:
     return any(names.called(item.context_expr).rpartition(".")[2] in _WITHOUT_GRAPH for item in statement.items)
 
 
-def _accumulation(statement: ast.stmt, losses: dict[str, ast.AST]) -> tuple[str, str, ast.Name] | None:
-    """What a statement keeps a loss in, how, and the loss."""
+def _accumulation(statement: ast.stmt, known: Collection[str]) -> Kept | None:
+    """What a statement keeps of what is known by its code, in what and how."""
     holder, value, kind = "", None, "sum"
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
         holder, value = _holder(statement.target), statement.value
@@ -143,8 +233,8 @@ def _accumulation(statement: ast.stmt, losses: dict[str, ast.AST]) -> tuple[str,
         alone = len(call.args) == 1 and not call.keywords
         if isinstance(call.func, ast.Attribute) and call.func.attr == "append" and alone:
             holder, value, kind = _holder(call.func.value), call.args[0], "list"
-    part = _part(value, losses) if holder and value is not None else None
-    return None if part is None or part.id == holder else (holder, kind, part)
+    part = _part(value, known) if holder and value is not None else None
+    return None if part is None or names.root(part) == holder else Kept(part, names.code(part), holder, kind)
 
 
 def _holder(node: ast.expr) -> str:
@@ -154,14 +244,14 @@ def _holder(node: ast.expr) -> str:
     return names.dotted(node)
 
 
-def _part(value: ast.expr, losses: dict[str, ast.AST]) -> ast.Name | None:
+def _part(value: ast.expr, known: Collection[str]) -> ast.expr | None:
     """The loss in an expression that has its graph as well."""
-    if isinstance(value, ast.Name):
-        return value if value.id in losses else None
+    if isinstance(value, (ast.Name, ast.Subscript)):
+        return value if names.code(value) in known else None
     if isinstance(value, ast.BinOp):
-        return _part(value.left, losses) or _part(value.right, losses)
+        return _part(value.left, known) or _part(value.right, known)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STILL:
-        return _part(value.func.value, losses)
+        return _part(value.func.value, known)
     return None
 
 
