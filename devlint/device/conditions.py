@@ -169,6 +169,13 @@ class Conjunction(Condition):
         """Its parts hold where it does."""
         return self is that or (that, True) in self.parts
 
+    def bare(self, that: Condition) -> bool | None:
+        """The answer to ``that`` with which nothing is on an accelerator where this fails; ``None`` for neither."""
+        rest = [part for part in self.parts if part[0] is not that]
+        if len(rest) == len(self.parts) or not all(holds and part.necessary for part, holds in rest):
+            return None
+        return (that, True) in self.parts
+
 
 class LoopRound(Condition):
     """More than ``number`` rounds of a loop are over."""

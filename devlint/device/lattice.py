@@ -16,7 +16,7 @@ import functools
 import re
 
 from devlint.device import wording
-from devlint.device.conditions import AVAILABLE, ITEMS, Condition, EachItem, LoopRound, Wanted
+from devlint.device.conditions import AVAILABLE, ITEMS, Condition, Conjunction, EachItem, LoopRound, Wanted
 from devlint.immutable import immutable, replace
 
 
@@ -211,6 +211,8 @@ class Device:
         if mine is guard or (guard.implies(mine) if truth else mine.implies(guard)):
             return (_then(self) if truth else _other(self)).assume(guard, truth)
         then, other = _then(self).assume(guard, truth), _other(self).assume(guard, truth)
+        if not truth and isinstance(guard, Conjunction) and (bare := guard.bare(mine)) is not None:
+            then, other = (_on_the_host(then), other) if bare else (then, _on_the_host(other))
         if then is self.then and other is self.other and mine is not then.guard and mine is not other.guard:
             # most conditions are those of other choices
             return self
@@ -256,6 +258,11 @@ def _then(device: Device) -> Device:
 
 def _other(device: Device) -> Device:
     return device.other or UNKNOWN
+
+
+def _on_the_host(place: Device) -> Device:
+    """Where something is that is wherever something else is, and nothing is on an accelerator."""
+    return CPU if place.kind is Kind.SYMBOL else place
 
 
 def _both(first: bool | None, second: bool | None) -> bool | None:

@@ -17,7 +17,7 @@ from devlint import device
 from devlint.device import ITEMS, Condition, Device, Kind, LoopRound
 from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
 from devlint.flow.catalog.creation import is_legacy
-from devlint.flow.domain import provenance
+from devlint.flow.domain import provenance, truths
 from devlint.flow.domain.objects import Module, Stateful, is_host
 from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, TensorType, as_tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
@@ -90,7 +90,7 @@ def _join_held(first: Stateful, second: Stateful, guard: Condition) -> Value:
 
 
 def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
-    """One of several loaders, or a batch of one of them."""
+    """One of several loaders, a batch of one of them, or a truth value."""
     if isinstance(first, Batches) and isinstance(second, Batches):
         loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
         place = device.choice(guard, first.device, second.device)
@@ -101,7 +101,7 @@ def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
     if isinstance(first, Loader) and isinstance(second, Loader):
         place = device.choice(guard, first.batches, second.batches)
         return Loader(tuple(dict.fromkeys((*first.oids, *second.oids))), place, first.certain and second.certain)
-    return UNKNOWN
+    return truths.either(first, second, guard) or UNKNOWN
 
 
 def _form(value: Value) -> str:

@@ -84,6 +84,12 @@ class State:
             # a conjunction fails with any of its parts
             self.facts[whole] = False
 
+    def heed(self, flag: Flag) -> None:
+        """Know from here on that a conjunction fails with any of its parts."""
+        if isinstance(flag.condition, Conjunction):
+            for needed in flag.condition.parts:
+                self.wholes.setdefault(needed, {})[flag.condition] = None
+
     @property
     def bare(self) -> bool:
         """Whether a known condition says that everything is on the CPU here."""
@@ -221,7 +227,9 @@ def merge(then: State, other: State, guard: Condition) -> State:
             env[name] = value
         elif mine is not value:
             one = alike(then.heap, other.heap, mine, value)
-            env[name] = join(then.content(mine), other.content(value), guard) if one is None else one
+            env[name] = joined = join(then.content(mine), other.content(value), guard) if one is None else one
+            if isinstance(joined, Flag):
+                merged.heed(joined)
     if not identical(merged.heap, other.heap):
         _join_heaps(merged, other.heap, guard)
     return merged

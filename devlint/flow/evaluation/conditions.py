@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
+from devlint.device import AVAILABLE, NEVER, Kind, Truth, Wanted
 from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE, TENSOR_INDEX
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR, RECORDING
 from devlint.flow.core import events
@@ -16,6 +16,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.state import State, availability, merge
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
+from devlint.flow.domain.truths import accelerates, conjunction
 from devlint.flow.domain.values import Const, Flag, Opaque, Sequence, Unknown, Value
 from devlint.flow.evaluation import device_conditions, predicates
 from devlint.flow.evaluation.predicates import predicate
@@ -98,29 +99,11 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     if isinstance(node.op, ast.Or):
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
-    whole = isinstance(node.op, ast.And)
-    different = {(part.condition, part.positive): part for part in parts}
-    if (NEVER, True) in different or (ALWAYS, False) in different:
-        return Flag(Truth(not whole))
-    different.pop((ALWAYS, True), None)
-    different.pop((NEVER, False), None)
-    parts = list(different.values())
-    if any((part.condition, not part.positive) in different for part in parts):
-        return Flag(Truth(not whole))
-    if len(parts) < 2:
-        only = parts[0] if parts else Flag(ALWAYS)
-        return only if whole else only.negated()
-    accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
-    conjunction: Conjunction = Conjunction(tuple(different))
-    for needed in different:
-        frame.state.wholes.setdefault(needed, {})[conjunction] = None
-    told = [part.by_name for part in parts if every or accelerates(part)]
-    return Flag(conjunction, whole, accelerated, tuple(parts), bool(told) and all(told))
-
-
-def accelerates(flag: Flag) -> bool:
-    """Whether the condition, where it holds, says that an accelerator is there."""
-    return (flag.accelerated > 0 and flag.positive) or (flag.accelerated < 0 and not flag.positive)
+    whole = conjunction(parts, every)
+    frame.state.heed(whole)
+    if isinstance(whole.condition, Truth):
+        return Flag(Truth(whole.condition.value is isinstance(node.op, ast.And)))
+    return whole if isinstance(node.op, ast.And) else whole.negated()
 
 
 def _called(frame: Frame, node: ast.Call) -> Flag:

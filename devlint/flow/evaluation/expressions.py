@@ -16,6 +16,7 @@ from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module
 from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor
+from devlint.flow.domain.truths import accelerates
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
@@ -193,7 +194,7 @@ def _boolean(frame: Frame, node: ast.BoolOp, tested: bool = False) -> Value:
         flag = conditions.condition(frame, part)
         # what follows is evaluated only where this holds, or does not
         frame.shim = frame.shim or Topic.VERSION in flag.condition.topics
-        if conditions.accelerates(flag if isinstance(node.op, ast.And) else flag.negated()):
+        if accelerates(flag if isinstance(node.op, ast.And) else flag.negated()):
             frame.state.accelerated = True
     frame.state.accelerated, frame.shim = accelerated, shim
     if isinstance(node.op, ast.Or):
@@ -245,8 +246,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
     then, other = device_conditions.left_alone(node.test, before, then, other)
-    then = _beside(then, other) if conditions.accelerates(flag.negated()) else then
-    other = _beside(other, then) if conditions.accelerates(flag) else other
+    then = _beside(then, other) if accelerates(flag.negated()) else then
+    other = _beside(other, then) if accelerates(flag) else other
     _escape(frame, node, then, other)
     for observer in events.heard(frame, "on_choice"):
         observer.on_choice(frame, node, flag, then, other)
