@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -338,3 +339,27 @@ def test_tests_are_used_by_who_runs_them(root: Path) -> None:
         one = Finding("DVL604", "load-without-map-location", Severity.WARNING, "", name, span, context=around)
         assert [finding.filename for finding in dead([one])] == told
         (root / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("    return 0\n", []),
+        ("    return epoch(model, loader, optimizer)\n", ["DVL403"]),
+        ("    return locals()[model.name](model, loader, optimizer)\n", ["DVL403"]),
+        ("    runs = [lambda: epoch(model, loader, optimizer)]\n    return runs\n", ["DVL403"]),
+    ],
+    ids=["not named", "called", "found by its name", "called by another one inside"],
+)
+@pytest.mark.parametrize("name", ["README.md", "pyproject.toml"])
+def test_a_function_inside_of_another_is_named_there_or_by_nobody(
+    root: Path, name: str, rest: str, told: list[str]
+) -> None:
+    """Seen in pytorch_explain_and_adapt_library: an epoch that was written out once more further down."""
+    (root / name).write_text('[project]\nname = "losses"\n')
+    inner = textwrap.indent(EPOCH, "    ")
+    (root / "loss.py").write_text(f"def fit(model, loader, optimizer):\n{inner}{rest}")
+    (root / "train.py").write_text("from loss import fit\nfit(model, loader, optimizer)\n")
+    assert found(".") == told
+    (root / "loss.py").write_text(f"def fit(model, loader, optimizer):\n    @register\n{inner}{rest}")
+    assert found(".") == ["DVL403"]

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from devlint.check.filters import lookups, project_files
 from devlint.check.filters.definitions import How, Module, is_package, module_of
+from devlint.check.filters.inner_functions import unnamed
 from devlint.check.filters.sources import Sources
 from devlint.finding import Finding, Severity
 from devlint.rules.registry import registry
@@ -51,17 +52,24 @@ def dead(findings: Sequence[Finding]) -> list[Finding]:
     looked up by names that users give, if it is of a test, and if anything names it but itself, statements that import
     it, and what is as dead. In a project that others install it is used if a package offers it, and in any case by who
     has to hear of what happens today already. A method is judged by itself only in a class that calls it for nobody
-    else's sake.
+    else's sake. A function inside of another is judged by that one alone, for nobody else can name it.
     """
     by_root: dict[tuple[str, bool], list[Finding]] = {}
-    root = cache(_root)
+    found: set[int] = set()
+    root, inner = cache(_root), cache(unnamed)
     for finding in findings:
         if _scope(finding) and not is_of_tests(finding.filename):
             folder, installed = root(os.path.dirname(os.path.abspath(finding.filename)))
-            if folder and not (installed and _concerns_users(finding)):
+            if finding.severity < Severity.ERROR and _is_within(finding, inner(finding.filename)):
+                found.add(id(finding))
+            elif folder and not (installed and _concerns_users(finding)):
                 by_root.setdefault((folder, installed), []).append(finding)
-    found = {id(one) for where, some in by_root.items() for one in _dead_in(_Project(*where), some)}
+    found |= {id(one) for where, some in by_root.items() for one in _dead_in(_Project(*where), some)}
     return [finding for finding in findings if id(finding) in found]
+
+
+def _is_within(finding: Finding, rows: list[tuple[int, int]]) -> bool:
+    return any(first <= finding.span.row <= last for first, last in rows)
 
 
 def _concerns_users(finding: Finding) -> bool:
