@@ -53,13 +53,27 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
     if isinstance(value, ast.Call):
         frame.discarded = frozenset((value,))
         path = names.dotted(value.func)
-        if path in _STOPS or frame.interpreter.index.resolve(path) in _STOPS:
+        if path in _STOPS or frame.interpreter.index.resolve(path) in _STOPS or _is_of_no_base(frame, value):
             frame.state.dead = True
             return
     elif isinstance(value, ast.Tuple):
         frame.discarded = frozenset(value.elts)
     if not isinstance(value, ast.Constant):
         evaluate(frame, value)
+
+
+def _is_of_no_base(frame: Frame, call: ast.Call) -> bool:
+    """Whether it is ``super(Other, self).method()`` of a class of the file that is no base, and so raises.
+
+    A class that derives from both may be meant.
+    """
+    asked = call.func.value if isinstance(call.func, ast.Attribute) and names.of_super(call) else None
+    named = names.dotted(asked.args[0]) if isinstance(asked, ast.Call) and asked.args else ""
+    index, own = frame.interpreter.index, frame.owner
+    other = index.classes.get(index.resolve(named)) if named else None
+    if other is None or own is None or own.index is not index:
+        return False
+    return not any({own, other} <= {*info.linearization()} for info in index.classes.values())
 
 
 def _assign(frame: Frame, node: ast.Assign) -> None:
