@@ -306,3 +306,53 @@ def test_what_goes_to_a_module_that_stays_behind_stays_with_it(moved: str, sever
     (found,) = (one for one in check_source(LEFT.format(moved=moved)) if one.code == "DVL102")
     assert (str(found.severity), int(found.fix is not None)) == (severity, fixes)
     assert found.help.startswith("delete the line, or move `self.net`") is (not fixes)
+
+
+BESIDE = """\
+import torch
+from torch import nn
+
+class Denoiser(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+
+    def forward(self, x):
+        z = self.encode(x)
+        mask = torch.zeros_like(z)
+        mask[0] = 1
+        mask.to(self.device)
+        return z * mask
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", []),
+        ("self.encode(x)", "torch.ones(3)", ["error"]),
+        ("self.encode(x)", "x if self.training else torch.ones(3)", ["error"]),
+        ("torch.zeros_like(z)", "torch.zeros_like(z, device='cpu')", ["error"]),
+        ("mask[0] = 1", "mask = torch.zeros(3) if self.training else mask", ["error"]),
+        (".to(self.device)", ".to(self.device, torch.half)", ["warning"]),
+        (".to(self.device)", ".to(device_of(self))", ["error"]),
+    ],
+    ids=[
+        "beside it",
+        "of the host",
+        "perhaps of the host",
+        "asked for the host",
+        "made twice",
+        "converted",
+        "elsewhere",
+    ],
+)
+def test_what_was_made_like_another_is_beside_it(old: str, new: str, told: list[str]) -> None:
+    """Seen in causica: a module moves nothing to where it is by moving what is like what it has computed."""
+    text = BESIDE.replace(old, new)
+    assert [str(one.severity) for one in check_source(text) if one.code == "DVL102"] == told
+    if not told:
+        (asked,) = (one for one in check_source(text, config=ASKING) if one.code == "DVL102")
+        assert str(asked.severity) == "info"
+        assert asked.help == "delete the line: `mask` was made like `z`, where that is"
+        assert asked.fix is None

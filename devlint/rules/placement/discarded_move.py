@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from typing import TypeGuard
 
 from devlint.device import Kind, Role
 from devlint.flow.program.type_hints import objects
@@ -63,7 +64,8 @@ class DiscardedMove(Rule):
     ## When it stays silent
     - The receiver is a module, a loss, a metric or a container that moves in place (`BatchEncoding`, PyG's `Data`).
     - The receiver is not proven to be a tensor.
-    - Who selects the rule is told of a call that asks for nothing but what the tensor was made with.
+    - Who selects the rule is told of a call that asks for nothing but what the tensor was made with, or for the place
+      that a module keeps, where the tensor was made like another, and so beside it.
     - The result is used: assigned (also to `_`), returned, passed on.
     - The tensor was made for the statement, as in the warm-up `torch.zeros(1).cuda()`.
     - The function measures: its name speaks of a benchmark, a warm-up, a profile, a latency.
@@ -124,7 +126,7 @@ class DiscardedMove(Rule):
             steps=site.value.story,
             help=idle or read or self._help(site, name, call),
             fix=None if idle or read else self._fix(site, name),
-            asked=bool(idle) and self._made_with(site) != "",
+            asked=bool(idle) and bool(self._made_with(site) or self._made_like(site)),
         )
 
     def _uncalled(self, site: Uncalled) -> Report:
@@ -146,7 +148,10 @@ class DiscardedMove(Rule):
         if self._goes_with_the_module(site):
             return f"delete the line: {quoted} is a buffer, which moves with the module"
         made = self._made_with(site)
-        return f"delete the line: {quoted} was made with `{made}`" if made else ""
+        if made:
+            return f"delete the line: {quoted} was made with `{made}`"
+        like = self._made_like(site)
+        return f"delete the line: {quoted} was made like `{like}`, where that is" if like else ""
 
     def _goes_with_the_module(self, site: Transfer) -> bool:
         """Whether it is a buffer of the module itself, and to be moved alone."""
@@ -157,25 +162,34 @@ class DiscardedMove(Rule):
 
     def _made_with(self, site: Transfer) -> str:
         """The type and the place that a call asks for, if all that its function assigned to the tensor was made so."""
-        call, node, story = site.node, site.value.node, site.value.story
-        scope, asked = around(self.source, call), _asked(site)
-        if not asked or not isinstance(node, ast.Name):
-            return ""
-        # in a loop, what comes later comes before as well
-        last = call.lineno if site.scope.loop is None else sys.maxsize  # type: ignore[attr-defined]  # it is a call
-        bound = [(row, made) for row, made in assigned(scope).get(node.id, []) if row <= last]
-        if not bound or len(bound) != len([row for row in stores(scope).get(node.id, ()) if row <= last]):
-            return ""
-        created = {step.node for step in story if step.act is Act.CREATED}
+        scope, asked = around(self.source, site.node), _asked(site)
+        bound = self._bound(site) if asked else []
+        created = {step.node for step in site.value.story if step.act is Act.CREATED}
         for _, made in bound:
             words = made.keywords if isinstance(made, ast.Call) and made in created else ()
             if not asked.items() <= {(word.arg or "", ast.unparse(word.value)) for word in words}:
                 return ""
         # what is asked of something may be another one by then
         named = inside(ast.parse(", ".join(asked.values())))
-        first = min(row for row, _ in bound)
-        changed = any(first <= where <= last for name in named for where in stores(scope).get(name, ()))
+        first, last = min((row for row, _ in bound), default=0), _end(site)
+        changed = not bound or any(first <= where <= last for name in named for where in stores(scope).get(name, ()))
         return "" if changed else ", ".join(f"{word}={text}" for word, text in asked.items())
+
+    def _made_like(self, site: Transfer) -> str:
+        """The tensor like which it was made, where a method of a module moves it to the place that the module keeps."""
+        own = site.target_node is not None and site.scope.module and site.plain and bool(of_self(site.target_node))
+        if not own or any(leaf.kind is Kind.CPU for leaf in site.value.device.leaves()):
+            return ""
+        models = {ast.unparse(made.args[0]) if _is_like(made) else "" for _, made in self._bound(site)}
+        return models.pop() if len(models) == 1 else ""
+
+    def _bound(self, site: Transfer) -> list[tuple[int, ast.expr]]:
+        """What the function has assigned to the tensor by then, each with its row; none unless that is all it is."""
+        node, scope, last = site.value.node, around(self.source, site.node), _end(site)
+        if not isinstance(node, ast.Name):
+            return []
+        bound = [(row, made) for row, made in assigned(scope).get(node.id, []) if row <= last]
+        return bound if len(bound) == len([row for row in stores(scope).get(node.id, ()) if row <= last]) else []
 
     def _is_read(self, site: Transfer) -> bool:
         """Whether the function reads the receiver after the move, or in another round of the loop; else it may."""
@@ -262,6 +276,18 @@ def _carries(value: ast.expr, held: set[str]) -> bool:
             if not called(part).startswith("torch.") and (made_of is None or held.isdisjoint(inside(made_of))):
                 return False
     return not held.isdisjoint(inside(value))
+
+
+def _is_like(made: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether something is made like another, and where that is."""
+    if not isinstance(made, ast.Call) or not made.args or not re.fullmatch(r"torch\.\w+_like", called(made)):
+        return False
+    return all(word.arg not in ("device", None) for word in made.keywords)
+
+
+def _end(site: Transfer) -> int:
+    """The row up to which something comes before: in a loop, what comes later does as well."""
+    return getattr(site.node, "lineno", 0) if site.scope.loop is None else sys.maxsize
 
 
 def _asked(site: Transfer) -> dict[str, str]:
