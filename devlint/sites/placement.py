@@ -99,7 +99,8 @@ class Attribute(Site):
     the bases, and a method puts the attribute where a tensor is that it is given.  ``copies`` are the calls that copy
     it to where the inputs are, each with the name of the method.  ``fetched`` is where a method makes a number of it,
     for which it would wait if it was on an accelerator; ``stopped`` is a move of the class's own that does not call
-    that of the bases, and so moves nothing that is registered.
+    that of the bases, and so moves nothing that is registered.  ``refused`` says that a submodule has the name already,
+    in whose place a module lets nothing be put but another one, or None.
     """
 
     owner: str
@@ -117,6 +118,7 @@ class Attribute(Site):
     copies: tuple[tuple[ast.AST, str], ...] = ()
     fetched: Step | None = None
     stopped: Step | None = None
+    refused: bool = False
 
 
 @immutable(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import ast
 import re
 
 from devlint.flow.catalog.concepts import NN
-from devlint.flow.syntax.names import called, imported, of_self
+from devlint.flow.syntax.names import called, chains, imported, inside, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
-from devlint.rules.code.blocks import method_of
+from devlint.rules.code.blocks import function_at, method_of, receiver
 from devlint.rules.code.edits import fix_of, in_test
 from devlint.sites.placement import Attribute
 from devlint.source.syntax import walk
@@ -26,7 +26,8 @@ class UnregisteredSubmodule(Rule):
 
     ## What it does
     Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, modules put into a plain list or dict, and an
-    argument that is annotated as a list or dict of modules and kept so, in `__init__` of an `nn.Module`.
+    argument that is annotated as a list or dict of modules and kept so, in `__init__` of an `nn.Module`. Where a
+    submodule has the name already, `self.layers = nn.ModuleList()`, the assignment of a list raises.
 
     ## Why it matters
     A module knows the modules that are its attributes, not those in its lists. `Module.to()` leaves them on the CPU,
@@ -73,9 +74,10 @@ class UnregisteredSubmodule(Rule):
       it is a hint for those who select the rule.
     - An argument is kept under a private name, `self._layers = layers`, as what belongs to somebody else: it is a hint
       for those who select the rule.
-    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also where it makes all that it
-      puts into a dict, `self.parts[name] = nn.Linear(8, 8).to(device)`, or registers the one that it
-      takes, `self.part = self.parts[name]`: it is a hint for those who select the rule. So it is in tests.
+    - The class moves the modules itself, one by one, `self.parts[name].to(x.device)`, also in a loop over them outside
+      of `__init__`, or where it makes all that it puts into a dict, `self.parts[name] = nn.Linear(8, 8).to(device)`, or
+      registers the one that it takes, `self.part = self.parts[name]`: it is a hint for those who select the rule. So it
+      is in tests.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
@@ -112,10 +114,13 @@ class UnregisteredSubmodule(Rule):
         by_hand = by_hand or "functional_call(" in self.source.text
         alone, tested = self._alone(site), in_test(self.source, site.scope)
         unsure = next((key for key in keys if not _is_string(key)), None)
+        told = f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}"
+        if site.refused:
+            told = f"`{name}` is a submodule, in whose place `{site.owner}` takes no {site.container}: this raises"
         yield Report(
-            f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
+            told,
             node=site.value.node,
-            label="modules, but no submodules",
+            label="no module" if site.refused else "modules, but no submodules",
             severity=Severity.INFO if by_hand or borrowed or tested else None,
             # it may be hidden from `state_dict()` on purpose, and what a test makes it may move part by part
             asked=by_hand or borrowed or tested,
@@ -129,12 +134,25 @@ class UnregisteredSubmodule(Rule):
         # it moves what it keeps there, item by item, or registers the one that it takes from there
         moved = rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\("
         taken = rf"self\.\w+\s*=\s*self\.{site.name}(?:\[|\.get\()"
-        if any(map(re.compile(f"{moved}|{taken}").search, self.source.lines)):
+        if any(map(re.compile(f"{moved}|{taken}").search, self.source.lines)) or self._moves_each(site):
             return True
         # or makes each of them where it belongs
         node = site.value.node
         empty = isinstance(node, ast.Dict) and not node.keys
         return empty and bool(put) and all(method_of(value) in _MOVES for value in put)
+
+    def _moves_each(self, site: Attribute) -> bool:
+        """Whether another method than the constructor goes over the modules and moves them."""
+        for whole in walk(self.source.tree):
+            loop = whole if isinstance(whole, ast.For) else next(iter(getattr(whole, "generators", ())), None)
+            if loop is None or f"self.{site.name}" not in chains(loop.iter):
+                continue
+            one, function = inside(loop.target), function_at(self.source, loop.iter)
+            moves = (node for node in walk(whole) if isinstance(node, ast.Call) and method_of(node) in _MOVES)
+            by_name = any(getattr(receiver(move), "id", None) in one for move in moves)
+            if by_name and getattr(function, "name", "__init__") != "__init__":
+                return True
+        return False
 
     def _filled(self, site: Attribute) -> tuple[list[ast.expr], list[ast.expr]]:
         """The keys of a dict, and what is put under one once the dict is there."""

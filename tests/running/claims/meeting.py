@@ -25,6 +25,7 @@ MISMATCHES = (
     GENERATORS,
 )
 NOT_FOR_NCCL = r"RuntimeError: No backend type associated with device type cpu"
+_REFUSED = r"TypeError: cannot assign '(?:list|tuple|dict)' as child module"
 _RAISES_MISMATCH = raising(*MISMATCHES)
 
 
@@ -191,6 +192,12 @@ def left_behind(finding: Finding, run: Run) -> str | None:
     return f"no `{match[2]}` was made"
 
 
+def refused(finding: Finding, run: Run) -> str | None:
+    """A module does not let a container take the place of a submodule."""
+    text = run.failure.text if run.failure else "nothing was raised"
+    return None if re.match(_REFUSED, text) else text
+
+
 def contained(value: Any) -> list[nn.Module]:
     """The modules in a plain container."""
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -223,5 +230,9 @@ CLAIMS: dict[str, Claim | Unobservable] = {
         },
     ),
     "DVL114": Claim(managed, watches=itself, ends="|".join(MISMATCHES)),
-    "DVL105": Claim(left_behind, absent=strangers),
+    "DVL105": Claim(
+        left_behind,
+        absent=strangers,
+        others={"this raises": Claim(refused, ends=_REFUSED)},
+    ),
 }

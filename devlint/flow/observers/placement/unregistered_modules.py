@@ -20,7 +20,7 @@ from devlint.flow.domain.values import Mapping, Opaque, Sequence, Value
 from devlint.flow.program.module_classes import has_state, is_empty
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names, nodes
-from devlint.immutable import immutable
+from devlint.immutable import immutable, replace
 from devlint.sites.base import Operand, Scope
 from devlint.sites.placement import Attribute
 
@@ -51,6 +51,7 @@ class _Kept:
     scope: Scope
     container: str
     modules: frozenset[int]
+    refused: bool = False
 
 
 class UnregisteredModules(Observer):
@@ -68,23 +69,24 @@ class UnregisteredModules(Observer):
         if not isinstance(base, Module) or base.text != "self" or not isinstance(node, ast.expr):
             return
         if frame.info is not None and frame.owner is not None and frame.info.name == "__init__":
-            kept = self._declare if isinstance(value, (Sequence, Mapping)) else self._given
-            kept(frame, frame.owner, frame.info, target.attr, value, node)
+            if isinstance(value, (Sequence, Mapping)):
+                held = frame.state.heap.get((base.oid, target.attr))
+                self._declare(frame, frame.owner, target.attr, value, node, isinstance(held, Module))
+            else:
+                self._given(frame, frame.owner, frame.info, target.attr, node)
 
     def _declare(
-        self, frame: Frame, owner: ClassInfo, info: FunctionInfo, name: str, value: Value, node: ast.expr
+        self, frame: Frame, owner: ClassInfo, name: str, value: Sequence | Mapping, node: ast.expr, refused: bool
     ) -> None:
         key = owner.name, name
         found = frozenset(_modules(value))
-        kept = _Kept(*key, node, scope_of(frame), _container(value, node), found)
+        kept = _Kept(*key, node, scope_of(frame), _container(value, node), found, refused)
         if found:
             self._known.setdefault(key, kept)
         elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
             self._empty.setdefault(key, kept)
 
-    def _given(
-        self, frame: Frame, owner: ClassInfo, info: FunctionInfo, name: str, value: Value, node: ast.expr
-    ) -> None:
+    def _given(self, frame: Frame, owner: ClassInfo, info: FunctionInfo, name: str, node: ast.expr) -> None:
         """Something that was given is a container if the parameter is annotated as one."""
         for part in _taken(node):
             taken = frame.state.env.get(part.id)
@@ -106,7 +108,7 @@ class UnregisteredModules(Observer):
             return
         # on another path, a container that registers them may be there instead
         if not isinstance(frame.evaluate(target), Module):
-            self._known[key] = _Kept(kept.owner, kept.name, kept.node, kept.scope, kept.container, kept.modules | found)
+            self._known[key] = replace(kept, modules=kept.modules | found)
 
     def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
         """``__init__`` of a class is over: what is registered in some other way is nobody's concern."""
@@ -134,9 +136,8 @@ class UnregisteredModules(Observer):
         """A site for each container whose modules nobody registers."""
         for kept in self._known.values():
             value = Operand(kept.node, f"self.{kept.name}", IMPLIED_CPU)
-            yield Attribute(
-                kept.node, kept.scope, kept.owner, kept.name, value, (), kind="module", container=kept.container
-            )
+            about = (kept.node, kept.scope, kept.owner, kept.name, value, ())
+            yield Attribute(*about, kind="module", container=kept.container, refused=kept.refused)
 
 
 def _is_own(node: ast.AST | None) -> bool:
