@@ -139,3 +139,36 @@ def collect(rows, w, where):
 def _asked(function: str) -> list[Finding]:
     """What DVL103 tells of a function those who select it."""
     return check_source("import torch\n" + function, config=Config(rule_layers=(RuleLayer(select=("DVL103",)),)))
+
+
+PRODUCT = """
+import torch
+from torch import nn
+
+class Grid(nn.Module):
+    def forward(self, x):
+        rows = torch.arange(x.shape[2], dtype=torch.{dtype})[:, None]
+        grid = {product}
+        return torch.cat([x, grid.float().repeat(x.shape[0], 1, 1, 1)], dim=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "product", "made_there"),
+    [
+        ("int32", "rows @ rows.t()", False),
+        ("int64", "torch.matmul(rows, rows.t())", False),
+        ("int64", "rows.mm(rows.t())", False),
+        ("int64", "rows.float() @ rows.float().t()", True),
+        ("float32", "rows @ rows.t()", True),
+        ("int64", "rows * rows.t()", True),
+    ],
+)
+def test_integers_are_not_created_where_no_matrices_of_them_are_multiplied(
+    dtype: str, product: str, made_there: bool
+) -> None:
+    (finding,) = check_source(PRODUCT.format(dtype=dtype, product=product))
+    assert finding.code == "DVL103"
+    assert (finding.fix is not None) is made_there
+    expected = "create it there" if made_there else "move what comes of it there, `.to(x.device)`"
+    assert expected in str(finding.help)

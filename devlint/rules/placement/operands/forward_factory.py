@@ -23,6 +23,7 @@ from devlint.rules.code.blocks import (
 from devlint.rules.code.control_flow import is_rebound, stands_at
 from devlint.rules.code.device_owners import has_device
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
+from devlint.rules.placement.operands.integer_matrices import multiplies_integers
 from devlint.rules.placement.operands.meetings import (
     LISTED,
     MODULE,
@@ -76,6 +77,7 @@ _WORDS = {
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
 _WRITTEN_AT = ("the result is written at", "is written at", "each write copies the index to the CPU")
 """The same of a new tensor that is written through an index."""
+_MULTIPLIED = "move what comes of it there, `.to({})`: CUDA multiplies no matrices of integers"
 
 
 class ForwardFactoryWithoutDevice(Rule):
@@ -140,8 +142,9 @@ class ForwardFactoryWithoutDevice(Rule):
     Adding `device=` is unsafe: random numbers are drawn from another generator on the accelerator, and everything
     else that the tensor meets has to be there too. What it was computed with on the way is told the device in the same
     fix. There is no fix for constructors without `device=` (`torch.FloatTensor`, `from_numpy`), nor for
-    what a distribution of numbers draws, nor where `generator=` ties the call to the CPU, and none if that is so for
-    anything that would have to come along. The device of an argument is named only if the code shows that to be a
+    what a distribution of numbers draws, nor where `generator=` ties the call to the CPU, nor for integers of which the
+    function makes a product of matrices, as only the CPU does, and none if that is so for anything that would have to
+    come along. The device of an argument is named only if the code shows that to be a
     tensor: by its annotation, its attributes, or what it is given to.
 
     ## References
@@ -170,6 +173,8 @@ class ForwardFactoryWithoutDevice(Rule):
                 around(self.source, site.node), meeting.other.node.id
             )
             target = as_written(self.source, target)
+            creations = (meeting.creation, *(node for _, node in meeting.stray.blended))
+            apart = bool(target) and any(multiplies_integers(self.source, node) for node in creations)
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
@@ -181,8 +186,8 @@ class ForwardFactoryWithoutDevice(Rule):
                 label="created on the default device, the CPU",
                 severity=None if mild else Severity.WARNING,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
-                help=_advice(meeting, target, in_list=listed),
-                fix=self._fix(meeting, target),
+                help=_MULTIPLIED.format(target) if apart else _advice(meeting, target, in_list=listed),
+                fix=None if apart else self._fix(meeting, target),
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=mild
                 or meeting.partly
