@@ -25,13 +25,19 @@ class Sampler:
 """
 
 
-def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
-    """Seen in TorchRL: what is no module copies its state to nowhere."""
-    (own,) = [found for found in check_source(OWN_STATE) if found.code == "DVL604"]
-    (module,) = check_source(OWN_STATE.replace("Sampler", "Net(torch.nn.Module)"))
+@pytest.mark.parametrize("owner", ["Sampler", "Net(torch.nn.Module)"])
+def test_a_state_that_a_class_takes_itself_may_be_wanted_where_it_was(owner: str) -> None:
+    """Seen in TorchRL, and in drivestudio, whose modules keep parts of the state as they are."""
+    text = OWN_STATE.replace("Sampler", owner)
+    (own,) = [found for found in check_source(text) if found.code == "DVL604"]
     assert own.fix is not None
     assert own.fix.applicability is Applicability.UNSAFE
     assert own.help == 'add `map_location="cpu"`'
+
+
+def test_the_state_of_a_module_is_copied_to_where_that_is() -> None:
+    text = OWN_STATE.partition("    def load_state_dict")[0].replace("Sampler", "Net(torch.nn.Module)")
+    (module,) = [found for found in check_source(text) if found.code == "DVL604"]
     assert module.fix is not None
     assert module.fix.applicability is Applicability.SAFE
 

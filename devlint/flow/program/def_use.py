@@ -122,7 +122,7 @@ def apart(index: Index, first: ast.AST | None, others: tuple[ast.AST, ...]) -> b
 def restores(code: Code, call: ast.Call, foreign: Collection[str] = ()) -> bool:
     """Whether what a call returns goes into ``load_state_dict``, under a name or without one.
 
-    ``foreign`` are the names of what is no module, and restores its state in a way of its own.
+    ``foreign`` are the names of what restores its state in a way of its own.
     """
     named = _named(code).get(id(call), ())
     given = [argument for receiver, argument in _restored(code) if receiver not in foreign]

@@ -9,7 +9,18 @@ from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, assigned, method_of, receiver, statement_of, targets_of, way_to
+from devlint.rules.code.blocks import (
+    Way,
+    around,
+    assigned,
+    function_at,
+    keyword_of,
+    method_of,
+    receiver,
+    statement_of,
+    targets_of,
+    way_to,
+)
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.device_choice import has_chosen_cuda, is_for_cuda
 from devlint.rules.portability.own_files import STEPPING, lies_beside, made_here, saves
@@ -100,10 +111,11 @@ class LoadWithoutMapLocation(Rule):
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
-    wherever the parameters are (unless it is told to keep what it gets, `assign=True`). Elsewhere the fix is unsafe,
-    and names the device at hand if there is one, but for what is only saved again, or becomes a data set: what follows
-    may count on the tensors being on the GPU. So it may beside `load_state_dict`, if another item of the checkpoint
-    takes the place of a tensor that was moved there.
+    wherever the parameters are (unless it is told to keep what it gets, `assign=True`, or the class has a
+    `load_state_dict` of its own). Elsewhere the fix is unsafe, and names the device at hand if there is one, or that
+    where the constructor has put what is loaded again, `self.states.device`, but for what is only saved again, or
+    becomes a data set: what follows may count on the tensors being on the GPU. So it may beside `load_state_dict`, if
+    another item of the checkpoint takes the place of a tensor that was moved there.
 
     ## References
     - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
@@ -132,7 +144,8 @@ class LoadWithoutMapLocation(Rule):
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
         stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)
-        device = "" if stays else device_at_hand(self.source, site.node, site.scope)
+        there = _device_before(self.source, site.node)
+        device = "" if stays else there or device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         if FROM_NUMPY in used and "state_dict" not in self.source.text:
@@ -164,6 +177,18 @@ class LoadWithoutMapLocation(Rule):
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
             asked=not elsewhere or _resumes(self.source, site.node),
         )
+
+
+def _device_before(source: Source, node: ast.AST) -> str:
+    """Where an attribute is that a load fills again: the constructor has put a tensor there; empty for none."""
+    held = assigned(source.tree)
+    for target in targets_of(statement_of(source, node)):
+        for _, value in held.get(target, ()) if target.startswith("self.") else ():
+            made = getattr(function_at(source, value), "name", "") == "__init__"
+            placed = method_of(value) in TO_DEVICE or (isinstance(value, ast.Call) and keyword_of(value, "device"))
+            if made and placed:
+                return f"{target}.device"
+    return ""
 
 
 def _needs_cuda(source: Source, node: ast.AST) -> bool:

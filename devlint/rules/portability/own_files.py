@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from devlint.flow.syntax import names
 from devlint.rules.code.blocks import around, assigned, method_of, receiver
 from devlint.rules.code.device_choice import names_devices
 from devlint.source.syntax import walk
@@ -55,7 +57,8 @@ def _saves_from_cpu(source: Source, path: str, training: bool) -> bool:
     """Whether a file copies to the CPU all of a kind that it saves, or saves there, or is a script without devices."""
     written = saves(source.tree)
     there = [call for to, call in written if to == path]
-    if there and not names_devices(source) and all(_is_run(source, around(source, call)) for call in there):
+    run = _is_script(source) or all(_is_run(source, around(source, call)) for call in there)
+    if there and not names_devices(source) and run:
         return True
     alike = [one for _, one in written if bool(STEPPING.search(ast.unparse(one.args[0]))) is training]
     copied = [[_is_copied(source, call) for call in calls] for calls in (there, alike)]
@@ -64,11 +67,19 @@ def _saves_from_cpu(source: Source, path: str, training: bool) -> bool:
 
 def _is_copied(source: Source, save: ast.Call) -> bool:
     """Whether what is saved is on the CPU: it is copied there, or its network was moved there before."""
-    if ".cpu()" in ast.unparse(save.args[0]):
+    if ".cpu()" in ast.unparse(save.args[0]) or _is_on_the_host(save.args[0], around(source, save)):
         return True
     calls = (node for node in walk(around(source, save)) if isinstance(node, ast.Call) and node.lineno < save.lineno)
     moved = (call for call in calls if method_of(call) == "cpu")
     return any(ast.unparse(receiver(node) or save) in map(ast.unparse, _receivers(save.args[0])) for node in moved)
+
+
+def _is_on_the_host(node: ast.expr, function: ast.AST) -> bool:
+    """Whether a name is given what is copied to the CPU, and then nothing but what is made of that."""
+    held = assigned(function).get(node.id, []) if isinstance(node, ast.Name) else []
+    copied = [".cpu()" in ast.unparse(value) for _, value in held]
+    of_itself = [isinstance(node, ast.Name) and node.id in names.inside(value) for _, value in held]
+    return any(copied) and all(map(operator.or_, copied, of_itself))
 
 
 def _receivers(node: object) -> Iterator[ast.AST]:
@@ -76,6 +87,12 @@ def _receivers(node: object) -> Iterator[ast.AST]:
     while isinstance(node, ast.AST):
         yield node
         node = receiver(node) if isinstance(node, ast.Call) else getattr(node, "value", None)
+
+
+def _is_script(source: Source) -> bool:
+    """Whether a file says what it does as the program."""
+    tests = (statement.test for statement in source.tree.body if isinstance(statement, ast.If))
+    return any("__name__" in names.inside(test) for test in tests)
 
 
 def _is_run(source: Source, function: ast.AST) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from devlint.flow.catalog.concepts import LOAD, LOADERS
@@ -11,7 +12,7 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.flow.program import def_use
-from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.program.symbols import ClassInfo, Index
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use
 from devlint.sites.devices import ApiCall
@@ -51,20 +52,31 @@ def _purpose(frame: Frame, call: Call) -> str:
 
 
 def _foreign(frame: Frame) -> Iterator[tuple[str, ClassInfo]]:
-    """The names, and the classes, of what is no module and has a ``load_state_dict`` of its own."""
+    """The names, and the classes, of what has a ``load_state_dict`` of its own."""
     if frame.owner is not None and _restores_itself(frame.owner):
         yield "self", frame.owner
     index = frame.interpreter.index
     for parameter in frame.info.parameters if frame.info is not None else ():
         text = "" if parameter.annotation is None else names.code(parameter.annotation).strip("'\"")
-        path = index.resolve(text) if names.is_class(text) else ""
-        known = (index.classes.get(path) or index.outside(text, path)) if path else None
-        if known is not None and not known.is_open and _restores_itself(known):
+        known = _own_class(index, text)
+        if known is not None:
             yield parameter.arg, known
+    for made in frame.info.nodes if frame.info is not None else ():
+        known = _own_class(index, names.called(made.value)) if isinstance(made, ast.Assign) else None
+        if known is not None and isinstance(made, ast.Assign):
+            yield from ((target.id, known) for target in made.targets if isinstance(target, ast.Name))
+
+
+def _own_class(index: Index, text: str) -> ClassInfo | None:
+    """The class that a name stands for, if it restores its state itself."""
+    path = index.resolve(text) if names.is_class(text) else ""
+    known = (index.classes.get(path) or index.outside(text, path)) if path else None
+    return known if known is not None and not known.is_open and _restores_itself(known) else None
 
 
 def _restores_itself(info: ClassInfo) -> bool:
-    return not info.is_module and "load_state_dict" in info.methods
+    """Whether a class has a ``load_state_dict`` of its own: a module's may keep what it is given, too."""
+    return "load_state_dict" in info.methods
 
 
 MODELS.register({**dict.fromkeys(LOADERS, _load), **dict.fromkeys(_FLUSHES, _flush)})
