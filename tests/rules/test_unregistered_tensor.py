@@ -125,3 +125,71 @@ def test_a_name_that_is_taken_becomes_a_buffer_where_it_is_first_assigned() -> N
     ((severity, cure),) = told(made, used)
     assert severity == "info"
     assert cure.startswith('make it a buffer where it is first assigned, `self.register_buffer("ends", None,')
+
+
+HANDED_ON = """
+import torch
+from torch import nn
+
+class Crop(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.grid = torch.linspace(-1, 1, size)
+
+    def forward(self, x):
+        return x * self.grid.to(x.device)
+
+def craft(images, device):
+    {made}
+    return train(images, crop)
+
+def train(images, crop):
+    {used}
+    return crop(images)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "told"),
+    [
+        ("crop = Crop(8)", "pass", False),
+        ("crop = Crop(8).to(device)", "pass", True),
+        ("crop = Crop(8)", "crop.cuda()", True),
+        ("crop = Crop(8)", "prepare(crop)", True),
+        ("crop = nn.Sequential(Crop(8))", "pass", True),
+        # nobody makes one here
+        ("crop = None", "pass", True),
+    ],
+)
+def test_a_module_that_its_makers_leave_on_the_cpu_is_asked_for(made: str, used: str, told: bool) -> None:
+    text = HANDED_ON.format(made=made, used=used)
+    assert bool(check(text, selected=False)) is told
+    (found,) = check(text)
+    assert (found.help or "").endswith(", and move the `Crop` where it is made") is not told
+
+
+INHERITED = """
+import torch
+from torch import nn
+
+class Base(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.{name} = torch.arange(n)
+
+class Net({base}):
+    def __init__(self, n):
+        super().__init__()
+        self.ends = torch.linspace(0, 1, 8)
+
+    def forward(self, x):
+        return x + self.ends.to(x.device)
+"""
+
+
+@pytest.mark.parametrize(("name", "base", "taken"), [("ends", "Base", True), ("starts", "Base", False)])
+def test_a_base_may_have_taken_the_name_of_a_buffer(name: str, base: str, taken: bool) -> None:
+    """Seen in EvoX: register_buffer would raise a KeyError."""
+    (found,) = [one for one in check(INHERITED.format(name=name, base=base)) if one.span.row > 9]
+    assert ("make it a buffer where it is first assigned" in (found.help or "")) is taken
+    assert (found.fix is None) is taken

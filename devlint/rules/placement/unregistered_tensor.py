@@ -10,9 +10,18 @@ from devlint.device import Kind
 from devlint.flow.catalog.creation import MAKING
 from devlint.flow.syntax.names import called, chains, dotted, inside
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
-from devlint.rules.code.blocks import around, assigned, function_at, keyword_of, method_of, receiver, statement_of
+from devlint.rules.code.blocks import (
+    around,
+    assigned,
+    function_at,
+    keyword_of,
+    method_of,
+    receiver,
+    statement_of,
+)
 from devlint.rules.code.control_flow import builds_no_graph_at
 from devlint.rules.code.edits import fix_of, in_test, put_after, shown
+from devlint.rules.code.owners import is_never_moved, is_set_by_base, moves_to_itself
 from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute
@@ -85,14 +94,16 @@ class UnregisteredTensorAttribute(Rule):
       a buffer: it may be kept out of the module on purpose, and only who selects the rule is told.
     - A distribution is made of parameters or buffers, or of numbers, or its attributes are assigned by hand.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
-    - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called.
+    - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called. It
+      moves it to where it is: `self.device = self.mask.device`.
     - It is only copied where it is used, and a method makes a number of it, `.item()`, which costs nothing on the CPU
       and as a buffer would make each call wait; or the class has a `cuda()` or `to()` that does not call that of
       `nn.Module`, and would move no buffer: who selects the rule is told.
     - It stays on the CPU and meets the module's inputs there, which raises where somebody moves the module: who selects
       the rule is told, and whoever has a run that shows it. Modules of the file are built without memory (`to_empty`,
       `skip_init`), so that what is in their buffers is for the code to see to: likewise.
-    - A buffer alone is no cure: it is computed from what collects gradients; or it is taken from a list in another
+    - A buffer alone is no cure: the functions of the file make modules of the class, hand them on among themselves, and
+      move none of them; it is computed from what collects gradients; or it is taken from a list in another
       attribute, which keeps the tensor on the CPU; or single items of it are copied, picked by an index that is made on
       the CPU. Who selects the rule is told, and so it is with tests.
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
@@ -132,6 +143,8 @@ class UnregisteredTensorAttribute(Rule):
         if not any(leaf.kind is Kind.CPU for leaf in leaves):
             return
         moved = site.moved and all(use.act is Act.MOVED for use in site.uses)
+        if moved and all(moves_to_itself(self.source, site.name, use.node) for use in site.uses):
+            return
         if moved:
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not all(leaf.implied for leaf in leaves):
@@ -153,7 +166,8 @@ class UnregisteredTensorAttribute(Rule):
         # what collects gradients, and meets the inputs on the CPU, raises all the same
         idle = bool(instead) and (moved or site.value.grad != "leaf")
         asked = against is not None or idle or in_test(self.source, site.scope)
-        asked = asked or _BUILT_EMPTY.search(self.source.text) is not None
+        stays = moved and is_never_moved(self.source, site.owner)
+        asked = asked or stays or _BUILT_EMPTY.search(self.source.text) is not None
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,
@@ -161,8 +175,10 @@ class UnregisteredTensorAttribute(Rule):
             # a copy that is made again and again costs little as a rule, and raises nowhere
             severity=Severity.WARNING if sure and (not moved or site.measured is not None) and not asked else None,
             steps=site.uses if against is None else (*site.uses, against),
-            help=_MADE_REAL if made else instead or self._taken(site) or self._helped(site) + _beware(site, moved),
-            fix=None if perhaps or against or instead else self._fix(site),
+            help=_MADE_REAL
+            if made
+            else instead or self._taken(site) or self._helped(site) + _beware(site, moved, stays),
+            fix=None if perhaps or against or instead or self._taken(site) else self._fix(site),
             # what meets the inputs raises where somebody moves the module, and works where nobody does
             unproven=not moved and site.measured is None,
             asked=asked or (made and (moved or site.kept)) or site.kept or not (sure or moved),
@@ -211,7 +227,9 @@ class UnregisteredTensorAttribute(Rule):
     def _taken(self, site: Attribute) -> str:
         """What to do where the attribute has another value before, as ``None``; empty where it has none."""
         function, row = function_at(self.source, site.value.node), getattr(site.value.node, "lineno", 0)
-        if not isinstance(function, ast.FunctionDef) or not _rows(function).get(site.name, row) < row:
+        if not isinstance(function, ast.FunctionDef):
+            return ""
+        if not (_rows(function).get(site.name, row) < row or is_set_by_base(self.source, site.owner, site.name)):
             return ""
         first = f'`self.register_buffer("{site.name}", None, persistent=False)`'
         return f"make it a buffer where it is first assigned, {first}, and assign the tensor then"
@@ -371,8 +389,10 @@ def _is_of_part(use: Step) -> bool:
     return isinstance(receiver(use.node), ast.Subscript)
 
 
-def _beware(site: Attribute, moved: bool) -> str:
-    """What has to be done besides, for a buffer to be any better."""
+def _beware(site: Attribute, moved: bool, stays: bool) -> str:
+    """What has to be done besides, for a buffer to be any better; ``stays`` says that nobody moves the module."""
+    if stays:
+        return f", and move the `{site.owner}` where it is made"
     if site.stopped is not None:
         return f"; `{getattr(site.stopped.node, 'name', '')}()` of the class has to call that of the bases then"
     return "; keep a number beside it for what reads it on the host" if site.fetched is not None and moved else ""

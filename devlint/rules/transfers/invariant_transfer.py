@@ -8,10 +8,12 @@ from devlint.device import Kind
 from devlint.flow.catalog.creation import FROM_VALUES
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test, quoted, short
+from devlint.rules.code.owners import moves_to_itself
 from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
 from devlint.rules.transfers.destination import destination
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
+from devlint.source.tree import Source
 
 _STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -87,7 +89,7 @@ class InvariantTransferInLoop(Rule):
                 asked=_is_of_one_number(site.node),
             )
         elif isinstance(site, Attribute):
-            yield from _copied_by_a_module(site)
+            yield from _copied_by_a_module(self.source, site)
         elif site.target is None or not site.target.known or site.target.accelerates() is False or site.value.attribute:
             return
         elif site.invariant and site.value.device.kind is Kind.CPU:
@@ -133,12 +135,14 @@ def _is_of_one_number(made: ast.AST) -> bool:
     return len(parts) == len(given) and all(isinstance(one, ast.Constant) for one in parts)
 
 
-def _copied_by_a_module(site: Attribute) -> Reports:
+def _copied_by_a_module(source: Source, site: Attribute) -> Reports:
     """Hints at the calls that copy what DVL104 reports, where none of them keeps the copy."""
     stays = all(leaf.kind is Kind.CPU and leaf.implied for leaf in site.value.device.leaves())
     if site.kind != "tensor" or site.open or site.kept or not stays or site.value.many is False:
         return
     for node, method in site.copies:
+        if moves_to_itself(source, site.name, node):
+            continue
         yield Report(
             f"`self.{site.name}` does not move with the module, so that it is copied here at each call of `{method}()`",
             node=node,
