@@ -143,9 +143,9 @@ def craft(images, device):
     {made}
     return train(images, crop)
 
-def train(images, crop):
+def train(images, part):
     {used}
-    return crop(images)
+    return part(images)
 """
 
 
@@ -154,9 +154,12 @@ def train(images, crop):
     [
         ("crop = Crop(8)", "pass", False),
         ("crop = Crop(8).to(device)", "pass", True),
-        ("crop = Crop(8)", "crop.cuda()", True),
-        ("crop = Crop(8)", "prepare(crop)", True),
+        ("crop = Crop(8)", "part.cuda()", True),
+        ("crop = Crop(8)", "prepare(part)", True),
         ("crop = nn.Sequential(Crop(8))", "pass", True),
+        ("crop = Crop(8)", "return part", True),
+        ("crop = Crop(8)", "kept = [part]", True),
+        ("crop = Crop(8)", "part.eval()", False),
         # nobody makes one here
         ("crop = None", "pass", True),
     ],

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.flow.syntax.names import called, dotted, method, of_self
-from devlint.rules.code.blocks import assigned, function_at, given, method_of, receiver, statement_of
+from devlint.flow.syntax.nodes import parameters
+from devlint.rules.code.blocks import assigned, function_at, given, statement_of
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
@@ -31,7 +32,7 @@ def is_set_by_base(source: Source, owner: str, name: str) -> bool:
 
 
 def is_never_moved(source: Source, owner: str) -> bool:
-    """Whether functions make modules of a class, and neither they nor those that they hand them to move one."""
+    """Whether functions make modules of a class, use them in the file alone, and move none."""
     names = set[str]()
     for made in _made(source, owner):
         statement = statement_of(source, made)
@@ -39,15 +40,28 @@ def is_never_moved(source: Source, owner: str) -> bool:
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
             return False
         names.add(targets[0].id)
-    calls = [node for node in walk(source.tree) if isinstance(node, ast.Call)] if names else []
-    defined = {node.name for node in walk(source.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    for call in calls:
-        taken = {getattr(argument, "id", None) for argument in given(call)}
-        if not names.isdisjoint(taken) and (method(call) or called(call)) not in defined:
-            return False
-        if method_of(call) in TO_DEVICE and getattr(receiver(call), "id", None) in names:
-            return False
-    return bool(names)
+    inside = walk(source.tree) if names else []
+    defined = {node.name: node for node in inside if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    for call in (node for node in inside if isinstance(node, ast.Call)):
+        taker = defined.get(method(call) or called(call))
+        names |= set(_taken(call, taker, names)) if taker is not None else set()
+    kept: set[ast.AST] = set()
+    for node in inside:
+        # called, read of, or handed to a function of the file, under whatever name
+        if isinstance(node, ast.Call):
+            kept.add(node.func)
+            kept.update(given(node) if (method(node) or called(node)) in defined else ())
+        elif isinstance(node, ast.Attribute) and node.attr not in TO_DEVICE:
+            kept.add(node.value)
+    used = (node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    return bool(names) and all(node in kept for node in used if node.id in names)
+
+
+def _taken(call: ast.Call, taker: ast.FunctionDef | ast.AsyncFunctionDef, names: set[str]) -> Iterator[str]:
+    """The parameters by which a function takes what a call gives it under one of some names."""
+    takes = [one.arg for one in parameters(taker.args) if one.arg not in ("self", "cls")]
+    yield from (name for name, value in zip(takes, call.args, strict=False) if getattr(value, "id", None) in names)
+    yield from (word.arg for word in call.keywords if word.arg and getattr(word.value, "id", None) in names)
 
 
 def moves_to_itself(source: Source, name: str, move: ast.AST) -> bool:
