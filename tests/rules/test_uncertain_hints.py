@@ -682,6 +682,8 @@ class Unrolled(nn.Module):
         ("loss = model(images).sum()", ["DVL204"]),
         ("loss = model(images).sum()\n        if loss > 3:\n            print(loss.item())", ["DVL204"]),
         ("loss = model(images).sum()\n        total += loss.item()", []),
+        ("with autocast():\n            total += model(images).sum().item()", []),
+        ("with autocast():\n            if total > 3:\n                print(model(images).item())", ["DVL204"]),
     ],
 )
 def test_who_waits_in_every_step_anyway_gains_nothing(used: str, told_to_all: list[str]) -> None:

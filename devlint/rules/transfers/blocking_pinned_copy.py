@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 
 from devlint.device import Kind
 from devlint.flow.catalog.methods import FETCHES
@@ -201,13 +202,22 @@ class BlockingCopyFromPinned(Rule):
 
 def _waits_anyway(source: Source, site: Transfer) -> bool:
     """Whether each round of the loop waits for the device, or the statement behind a copy and those beside it does."""
-    rounds = site.scope.loop.body if isinstance(site.scope.loop, ast.For | ast.While) else []
+    rounds = _always(site.scope.loop.body) if isinstance(site.scope.loop, ast.For | ast.While) else ()
     if any(_is_simple(one) and not FETCHES.isdisjoint(map(method_of, walk(one))) for one in rounds):
         return True
     statement = statement_around(source, site.node)
     behind = later(source, statement) if statement is not None else []
     used = next((one for one in behind if _MOVES.isdisjoint(map(method_of, walk(one)))), None)
     return used is not None and _is_simple(used) and not FETCHES.isdisjoint(map(method_of, walk(used)))
+
+
+def _always(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block, and those of the contexts in it, which run whenever it does."""
+    for statement in body:
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield from _always(statement.body)
+        else:
+            yield statement
 
 
 def _is_simple(statement: ast.stmt) -> bool:
