@@ -298,6 +298,32 @@ def test_one_number_is_for_those_who_ask(size: str) -> None:
     """Seen in CellBender: the hyperparameters of a model, each times a one without dimensions."""
     text = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
     text += "        return x + {}.to(x.device)\n"
-    assert [one.code for one in check_source(text.format("torch.ones(3)"))] == ["DVL203"]
+    assert [one.code for one in check_source(text.format("torch.ones(30)"))] == ["DVL203"]
     assert check_source(text.format(f"torch.ones({size})")) == []
     assert [one.code for one in check(text.format(f"torch.ones({size})"))] == ["DVL203"]
+
+
+@pytest.mark.parametrize(
+    ("made", "told_to_all"),
+    [
+        ("torch.zeros(1)", False),
+        ("torch.ones(2, 2)", False),
+        ("torch.full((2,), 7.0)", False),
+        ("torch.ones(())", False),
+        ("torch.ones(n)", True),
+        ("torch.zeros(1, n)", True),
+        ("torch.zeros(2, 4)", True),
+        ("torch.full((4, 4), 1)", True),
+        ("torch.arange(0, 8)", True),
+        ("torch.linspace(0, 1, 64)", True),
+    ],
+)
+def test_a_copy_of_a_few_numbers_is_for_those_who_select_the_rule(made: str, told_to_all: bool) -> None:
+    text = f"""import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x, n):
+        return x * {made}.to(x.device)
+"""
+    assert [found.code for found in check_source(text)] == ["DVL203"] * told_to_all
+    assert [found.code for found in check(text) if found.code == "DVL203"] == ["DVL203"]

@@ -415,7 +415,9 @@ def test_what_only_callers_know_of_a_function_is_for_those_who_ask(owner: str, t
     assert told(text, RuleLayer(("DVL103",))) == [("DVL103", "info")]
 
 
-@pytest.mark.parametrize(("size", "told_to_all"), [("1", []), ("1, 1", []), ("len(x)", ["DVL203"]), ("3", ["DVL203"])])
+@pytest.mark.parametrize(
+    ("size", "told_to_all"), [("1", []), ("1, 1", []), ("len(x)", ["DVL203"]), ("4", []), ("5", ["DVL203"])]
+)
 def test_one_element_that_is_copied_is_for_those_who_ask(size: str, told_to_all: list[str]) -> None:
     """Seen in VIBE and other losses: a zero where there is nothing to add."""
     text = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from functools import lru_cache
 
@@ -42,10 +43,12 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _SIZES = (ast.List, ast.Tuple)
+_OF_SIZES = frozenset({"zeros", "ones", "empty", "full"})
+"""Functions that are given nothing but sizes, or sizes first."""
 _FLAT = frozenset({"arange", "eye", "linspace", "logspace", "range"})
 """Functions that make a vector or a matrix."""
-_SIZED = frozenset({"empty", "full", "ones", "zeros"})
-"""Functions that are given the size."""
+_FEW = 4
+"""So many numbers are as good as one: to copy them costs no more, and nothing that could be seen."""
 _NO_DIMENSION = r"\(\)|\[\]|(?:torch\.)?Size\((?:\[\]|\(\))?\)"
 _ALIKE = ("type_as", "type")
 """The moves that go by another tensor, and take its type as well."""
@@ -96,11 +99,11 @@ class CreateThenMove(Rule):
     ```
 
     ## When it stays silent
-    - It has one element, `torch.zeros(1)` or `torch.ones(())`, or nothing shows that it happens again and again, as in
-      a loop, a step of training or the methods of a module; it is kept from its first use on, under a test that it is
-      not there yet, or in the state of an optimizer, or registered as a buffer; the function is compiled with
-      `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device draws
-      others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
+    - It has at most four elements, `torch.zeros(1)` or `torch.ones(2, 2)`, or nothing shows that it happens again and
+      again, as in a loop, a step of training or the methods of a module; it is kept from its first use on, under a test
+      that it is not there yet, or in the state of an optimizer, or registered as a buffer; the function is compiled
+      with `torch.compile`, which makes it on the device by itself; or they are random numbers, of which the device
+      draws others from the same seed: then it is a hint for those who select the rule. So is `.type_as(x)` in a module,
       which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - A run tells it once, as a hint, but for those who select the rule: they are warned of what costs each step.
     - All that a run has found of it are vectors and matrices, and fewer than five: `torch.arange(n).to(device)` costs
@@ -244,8 +247,8 @@ class CreateThenMove(Rule):
         if is_compiled(function_at(self.source, site.node)):
             # the compiler makes it on the device by itself
             return True
-        if all(map(_is_single, (made, *made.others))):
-            # a number, which is not copied sooner than it is made
+        if all(map(_is_handful, (made, *made.others))):
+            # a few numbers, which are not copied sooner than they are made
             return True
         again = site.scope.step or (site.scope.module and site.scope.function != "__init__") or site.repeated
         return not again or self._kept(site)
@@ -391,25 +394,33 @@ def _needed(made: Creation) -> bool:
     return values or staged or drawn or reads_the_host(made.function)
 
 
-def _is_single(made: Creation) -> bool:
-    """Whether a creation says in its size that it makes one element: `torch.zeros(1)`, `torch.ones(torch.Size([]))`."""
-    if len(made.node.args) == 1 and re.fullmatch(_NO_DIMENSION, ast.unparse(made.node.args[0])):
+def _is_handful(made: Creation) -> bool:
+    """Whether a creation says in its size that it makes a few elements: `torch.zeros(1)`, `torch.full((2, 2), x)`."""
+    name = made.function.rpartition(".")[2]
+    given = made.node.args[:1] if name == "full" else made.node.args
+    if len(given) == 1 and re.fullmatch(_NO_DIMENSION, ast.unparse(given[0])):
         return True
-    sizes = [part for given in made.node.args for part in (given.elts if isinstance(given, _SIZES) else (given,))]
-    return bool(sizes) and all(isinstance(size, ast.Constant) and size.value in (1, 1.0) for size in sizes)
+    sizes = _sizes(made)
+    known = [size.value for size in sizes if isinstance(size, ast.Constant) and isinstance(size.value, (int, float))]
+    if not sizes or len(known) < len(sizes):
+        return False
+    return math.prod(known) <= _FEW if name in _OF_SIZES else set(known) == {1}
 
 
 def _is_flat(made: Creation) -> bool:
     """Whether a creation makes a vector or a matrix, as far as it says its size, and not what has another's shape."""
     name = made.function.rpartition(".")[2]
-    if name in _FLAT:
-        return True
-    sizes = [keyword.value for keyword in made.node.keywords if keyword.arg == "size"] or made.node.args
-    if name == "full" or (len(sizes) == 1 and isinstance(sizes[0], _SIZES)):
-        sizes = sizes[0].elts if sizes and isinstance(sizes[0], _SIZES) else sizes[:1]
-    return (
-        name in _SIZED and len(sizes) < 3 and not any(re.search(r"\.shape\b(?!\[)", ast.unparse(one)) for one in sizes)
-    )
+    sizes = list(map(ast.unparse, _sizes(made)))
+    shaped = any(re.search(r"\.shape\b(?!\[)", size) for size in sizes)
+    return name in _FLAT or (name in _OF_SIZES and len(sizes) < 3 and not shaped)
+
+
+def _sizes(made: Creation) -> list[ast.expr]:
+    """What a creation is given for a size, one by one."""
+    full = made.function.rpartition(".")[2] == "full"
+    named = [keyword.value for keyword in made.node.keywords if keyword.arg == "size"]
+    given = named or (made.node.args[:1] if full else made.node.args)
+    return [part for one in given for part in (one.elts if isinstance(one, _SIZES) else (one,))]
 
 
 def _by_type(made: Creation) -> bool:
