@@ -123,3 +123,35 @@ def test_what_an_object_of_another_file_takes_itself_is_no_state_of_a_module(tmp
     (tmp_path / "rhythm.py").write_text("import torch\n\nclass Rhythm(torch.nn.Linear):\n    pass\n", encoding="utf-8")
     found = check_paths([tmp_path], Resolver(validate, Config())).findings
     assert [one.span.row for one in found if one.code == "DVL604" and not one.asked] == [7, 7]
+
+
+BEST = """
+import torch
+from settings import config
+
+class Trainer:
+    def train(self, name):
+        torch.save(self.model.state_dict(), {saved})
+
+    def test(self, name):
+        self.model.load_state_dict(torch.load({loaded}))
+        self.model.to(self.device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("saved", "loaded", "told"),
+    [
+        ('f"runs/{config.name}/best.pt"', 'f"runs/{config.name}/best.pt"', False),
+        ('"best.pt"', '"best.pt"', False),
+        ('f"{self.folder}/best.pt"', 'f"{self.folder}/best.pt"', False),
+        # whoever calls it says which file
+        ('f"runs/{name}/best.pt"', 'f"runs/{name}/best.pt"', True),
+        ("name", "name", True),
+        ('"best.pt"', '"released.pt"', True),
+    ],
+)
+def test_a_path_that_two_methods_of_a_class_write_out_is_one_file(saved: str, loaded: str, told: bool) -> None:
+    """Seen in torchquantum."""
+    rows = [row for row, _ in _told(BEST.format(saved=saved, loaded=loaded))]
+    assert rows == [10] * told

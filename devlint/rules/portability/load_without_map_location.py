@@ -100,9 +100,10 @@ class LoadWithoutMapLocation(Rule):
       know torch; weights from a URL, which are nearly always saved from there; a whole network that stays where it is
       put, if no device is at hand
     - the program has made the file itself: the function has saved, copied or trained it before, or another one in the
-      same folder, as has the object that keeps its path, or reads it from memory; the file saves from the CPU alone;
-      the file lies beside the code, `Path(__file__).parent / "basis.pt"`, and holds no state dict; the only process
-      that there is goes on with a training that it has saved, with the optimizer or the number of the epoch
+      same folder, as has the object that keeps its path, or whose methods write the same path out, or reads it from
+      memory; the file saves from the CPU alone, or is a script that names no device; the file lies beside the code,
+      `Path(__file__).parent / "basis.pt"`, and holds no state dict; the only process that there is goes on with a
+      training that it has saved, with the optimizer or the number of the epoch
     - the file names CUDA, and never asks which accelerator there is, or stops where CUDA is missing, or calls before
       what raises without it; the function moves something to CUDA whatever happens, `net.cuda()`, unless the file
       speaks of processes with a GPU each; the file builds kernels for CUDA or imports what needs it; only a setting

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.flow.syntax import names
-from devlint.rules.code.blocks import around, assigned, method_of, receiver
+from devlint.flow.syntax.nodes import parameters
+from devlint.rules.code.blocks import around, assigned, method_of, receiver, stores
 from devlint.rules.code.device_choice import names_devices
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -36,12 +37,20 @@ def made_here(source: Source, node: ast.AST, training: bool) -> bool:
         return True
     if _has_trained(source, node, file) or _saves_from_cpu(source, path, training):
         return True
-    if ast.unparse(file).startswith("self."):
-        # what an object keeps is one file, whichever of its methods saves it
+    if ast.unparse(file).startswith("self.") or _is_fixed(file, around(source, node)):
+        # what an object keeps, or the program, is one file, whichever of its methods saves it
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
         holders = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
         return path in _saved(next(holders, None) or around(source, node))
     return inside.get(path, node.lineno) < node.lineno
+
+
+def _is_fixed(file: ast.expr, function: ast.AST) -> bool:
+    """Whether a path is the same in all calls of a method: a text, with what the program has once, as its settings."""
+    arguments = getattr(function, "args", None)
+    taken = {one.arg for one in parameters(arguments)} if isinstance(arguments, ast.arguments) else set()
+    own = taken.union(stores(function)) - {"self"}
+    return isinstance(file, (ast.Constant, ast.JoinedStr)) and own.isdisjoint(names.inside(file))
 
 
 def _has_trained(source: Source, node: ast.Call, file: ast.expr) -> bool:
