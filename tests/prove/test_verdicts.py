@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "fixtures" / "prove"
-NAMES = ("confirmed", "not_shown", "noisy", "leaves", "raises", "ends")
+NAMES = ("confirmed", "not_shown", "noisy", "leaves", "raises", "ends", "refuses")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,12 @@ def test_a_mistake_of_each_rule_is_confirmed(results: Results, code: str, text: 
     assert result.kind == "confirmed", result
     assert re.search(text.replace("ROW", str(row)), result.text)
     assert "confirmed import" in result.script
+
+
+def test_a_list_that_takes_the_name_of_a_submodule_is_confirmed(results: Results) -> None:
+    result = results["refuses", row_of("refuses")]
+    assert result.kind == "confirmed", result
+    assert re.match(r"TypeError: cannot assign 'list' as child module .* raised at .*refuses.py:8", result.text)
 
 
 def test_a_script_is_short(results: Results) -> None:

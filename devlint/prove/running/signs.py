@@ -16,6 +16,7 @@ from devlint.prove.running.trial import MEETING, RECEIVER, VALUE, Step, Trial, d
 
 _NUMPY = r"can't convert \w+(:\d+)? device type tensor to numpy"
 _LENGTHS = r"'lengths' argument should be a 1D CPU int64 tensor|RNG state must be a torch.ByteTensor"
+_REFUSED = r"cannot assign '\w+' as child module"
 _OWNED = re.compile(r"`self\.(\w+)` is a plain \w+, whose modules `(\w+)` does not know")
 
 
@@ -107,8 +108,10 @@ def remains(claim: Claim, before: Trial, mended: Trial) -> bool:
 
 def _left_behind(claim: Claim, trial: Trial) -> str:
     match = _OWNED.match(claim.message)
-    for owner in _modules(trial.names) if match else ():
-        if match is None or match[2] not in {base.__name__ for base in type(owner).__mro__}:
+    if match is None:
+        return _raised(_REFUSED, claim, trial)
+    for owner in _modules(trial.names):
+        if match[2] not in {base.__name__ for base in type(owner).__mro__}:
             continue
         value = getattr(owner, match[1], None)
         held = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
