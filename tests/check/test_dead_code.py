@@ -241,6 +241,11 @@ def test_prose_has_words_that_name_nothing(root: Path, text: str, told: bool) ->
     assert [one["location"]["row"] for one in json.loads(result.stdout)] == ([12] if told else [])
 
 
+def test_what_nests_too_deeply_may_name_anything(root: Path) -> None:
+    (root / "train.py").write_text("from loss import Margin\nMargin()\nsize = " + " + ".join(["load"] * 3_000) + "\n")
+    assert found("loss.py") == ["DVL103", "DVL604"]
+
+
 def test_what_a_class_derived_from_a_library_s_calls_is_not_known(root: Path) -> None:
     (root / "train.py").write_text("from net import Net\nNet()\n")
     for base, told in (("nn.Module", []), ("Base", []), ("lightning.LightningModule", ["DVL604"])):

@@ -20,6 +20,8 @@ from devlint.source.files import held
 
 _NAMING = (".py", ".ipynb", ".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".sh", ".md", ".rst")
 """The ends of the names of files by which something may be called."""
+_CODE = (".py", ".pyi", ".ipynb", ".sh")
+"""Those of them in which no word is prose."""
 _PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
 _METADATA = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
 _NAME = re.compile(rb"(?:^|[(,])\s*name\s*=\s*[\"']?([\w.-]+)", re.MULTILINE)
@@ -221,7 +223,7 @@ class _Project:
         _, _, name = key[1].rpartition(".")
         module = self._module(here) if path.endswith(".py") else None
         if module is None:
-            plain = _WORD.fullmatch(name) and not path.endswith(".sh")
+            plain = _WORD.fullmatch(name) and not path.endswith(_CODE)
             if not plain or re.search(_MEANT.replace(b"%b", name.encode()), data, re.MULTILINE):
                 yield ""
         elif name != key[1]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from devlint.check.filters import project_files
 from devlint.flow.catalog.concepts import INERT_DECORATORS
 from devlint.source.files import held
 
@@ -86,12 +87,13 @@ def module_of(path: str, installed: bool) -> Module | None:
 
     Who installs the project may use what ``__all__`` has, and what a package takes from its modules.
     """
-    data = held(path) or b""
+    tree = project_files.parsed(path)
+    if tree is None:
+        return None
+    module = Module(_defined(tree.body), comments=_COMMENT.findall(held(path) or b""))
     try:
-        tree = ast.parse(data)
-        module = Module(_defined(tree.body), comments=_COMMENT.findall(data))
         _Mentions(module, installed, is_package(path)).visit(tree)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except RecursionError:
         return None
     return module
 

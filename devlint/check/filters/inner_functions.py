@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from devlint.source.files import held
+from devlint.check.filters import project_files
 from devlint.source.syntax import below
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -18,11 +18,9 @@ _BY_TEXT = frozenset({"eval", "exec", "locals", "vars"})
 
 def unnamed(path: str) -> list[tuple[int, int]]:
     """The first and the last row of each function inside of a function which never names it, and so never runs it."""
-    try:
-        tree = ast.parse(held(path) or b"")
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return []
-    found = (inner for outer in ast.walk(tree) if isinstance(outer, _FUNCTIONS) for inner in _unnamed(outer))
+    tree = project_files.parsed(path)
+    nodes = () if tree is None else ast.walk(tree)
+    found = (inner for outer in nodes if isinstance(outer, _FUNCTIONS) for inner in _unnamed(outer))
     return [(inner.lineno, inner.end_lineno or inner.lineno) for inner in found]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterable, Iterator
 
 from devlint.finding import Finding
+from devlint.source.files import held
 
 _BEGINS = frozenset({".git", ".hg", ".svn"})
 _SIGNS = ("readme", "license", "licence")
@@ -55,3 +57,11 @@ def files(root: str, ends: tuple[str, ...]) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _INSTALLED)
         yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ends))
+
+
+def parsed(path: str) -> ast.Module | None:
+    """The syntax tree of a file; ``None`` if it cannot be read."""
+    try:
+        return ast.parse(held(path) or b"")
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None

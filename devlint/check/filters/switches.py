@@ -41,20 +41,13 @@ def untouched(findings: Sequence[Finding]) -> list[Finding]:
     Whoever may set it counts: a caller by keyword or by place, a configuration, a command line, or an attribute.
     """
     mild = (one for one in findings if one.severity < Severity.ERROR and not one.span.cell)
-    parsed, given = cache(_parsed), cache(_given)
+    parsed, given = cache(project_files.parsed), cache(_given)
     found = []
     for finding, root in project_files.rooted(mild):
         tree = parsed(finding.filename) if root else None
         if tree is not None and any(not given(root, one) for one in _keeping_away(tree, finding.span.row)):
             found.append(finding)
     return found
-
-
-def _parsed(path: str) -> ast.Module | None:
-    try:
-        return ast.parse(held(path) or b"")
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
 
 
 def _keeping_away(tree: ast.Module, row: int) -> Iterator[Switch]:
@@ -173,7 +166,7 @@ def _configures(text: str, switch: Switch) -> bool:
 
 
 def _sets(path: str, switch: Switch) -> bool:
-    tree = _parsed(path)
+    tree = project_files.parsed(path)
     return tree is None or any(_gives(node, switch) for node in ast.walk(tree))
 
 
