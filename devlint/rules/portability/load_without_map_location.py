@@ -16,34 +16,22 @@ from devlint.rules.code.blocks import (
     function_at,
     keyword_of,
     method_of,
-    receiver,
     statement_of,
     targets_of,
     way_to,
 )
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.device_choice import has_chosen_cuda, is_for_cuda
-from devlint.rules.portability.own_files import STEPPING, lies_beside, made_here, saves
+from devlint.rules.portability.own_files import made_here
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
-_USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "parameters"})
-"""What is done with a network or a tensor of any device, and not with what else a file may hold."""
-_MAPPED = frozenset({"keys", "items", "values", "pop"})
-"""What is done with a state dict, or with a checkpoint that has one."""
-_RESTORING = re.compile(r"(?i)load|restore|state")
-"""What a checkpoint is handed to, by its name."""
-_OF_NETWORKS = frozenset({"()", "eval", "train", "parameters"})
 _NUMBER = r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 """Items of a checkpoint that hold no tensors."""
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
 _DATA = r"(?:Dataset|DataLoader)$"
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
-_HELD = (
-    r"{0}(?:\(|\[['\"]|\.(?:eval|train|parameters|\w*state_dict|items|keys|to|cuda)\b)|load\w*\((?:[^()]*,\s*)?{0}\b"
-)
-"""How a file uses an attribute that is a network, its state, or a mapping of such."""
 _CUDA_ALONE = r"^(?:[\w.]*device\()?'cuda(?::0)?'\)?$"
 _CUDA = re.compile(r"\.cuda\(|[\"']cuda\b")
 _NUMBERS = (
@@ -95,15 +83,11 @@ class LoadWithoutMapLocation(Rule):
     It is one hint for a project, of the loads whose files may come from another machine. Who selects the rule is told
     of all others, too:
 
-    - what is loaded is not used as a network, as its state or as a checkpoint that has one: words, numbers, prepared
-      data and what a data set loads are nearly always on the CPU, and so is what a class restores whose file does not
-      know torch; weights from a URL, which are nearly always saved from there; a whole network that stays where it is
-      put, if no device is at hand
-    - the program has made the file itself: the function has saved, copied or trained it before, or another one in the
-      same folder, as has the object that keeps its path, or whose methods write the same path out, or reads it from
-      memory; the file saves from the CPU alone, or is a script that names no device; the file lies beside the code,
-      `Path(__file__).parent / "basis.pt"`, and holds no state dict; the only process that there is goes on with a
-      training that it has saved, with the optimizer or the number of the epoch
+    - what is loaded does not go into `load_state_dict`: words, numbers, prepared data and what a data set loads are
+      nearly always on the CPU, and a whole network is used where it was saved from; or it comes from a URL, which has
+      nearly always been saved from the CPU
+    - the program has made the file itself, as far as its file shows: it saves or copies files, too, it has trained in
+      the same function before, or reads from memory
     - the file names CUDA, and never asks which accelerator there is, or stops where CUDA is missing, or calls before
       what raises without it; the function moves something to CUDA whatever happens, `net.cuda()`, unless the file
       speaks of processes with a GPU each; the file builds kernels for CUDA or imports what needs it; only a setting
@@ -151,17 +135,9 @@ class LoadWithoutMapLocation(Rule):
         name = site.function.removeprefix("torch.utils.")
         if FROM_NUMPY in used and "state_dict" not in self.source.text:
             return
-        restored = state or any(map(_RESTORING.search, used))
-        weights = restored or bool(used & _USES)
-        weights = weights or (bool(used & _MAPPED) and "state_dict" in self.source.text)
-        weights = weights or _keeps_weights(self.source, site.node)
-        weights = weights and site.purpose != "state of numbers" and site.function == LOAD
-        weights = weights and not made_here(self.source, site.node, any(map(STEPPING.search, used)))
-        weights = weights and (state or not lies_beside(self.source, site.node))
-        weights = weights and (restored or not _samples(self.source, site.node))
-        # a whole network that is used where it was saved from: on the CPU it would meet what is elsewhere
-        whole = not (state or device) and not used.isdisjoint(_OF_NETWORKS)
-        whole = whole and _uses(self.source, site.node, later=True).isdisjoint(TO_DEVICE)
+        restored = state or any(name.rpartition(".")[2] == "load_state_dict" for name in used)
+        weights = restored and site.purpose != "state of numbers" and site.function == LOAD
+        weights = weights and not made_here(self.source, site.node)
         safe = state and _only_restored(self.source, site.node)
         placed = edits.with_arguments(self.source, site.node, map_location=place)
         # a program for CUDA alone finds its GPU again, unless it saved from another one
@@ -169,14 +145,14 @@ class LoadWithoutMapLocation(Rule):
         needs_cuda = has_chosen_cuda(self.source, site.scope) or (
             at_home and (is_for_cuda(self.source) or site.scope.required or _needs_cuda(self.source, site.node))
         )
-        elsewhere = weights and not (whole or wanted or needs_cuda or edits.in_test(self.source, site.scope))
+        elsewhere = weights and not (wanted or needs_cuda or edits.in_test(self.source, site.scope))
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
-            asked=not elsewhere or _resumes(self.source, site.node),
+            asked=not elsewhere,
         )
 
 
@@ -242,28 +218,6 @@ def _uses(source: Source, node: ast.AST, later: bool = False) -> set[str]:
     return used
 
 
-def _resumes(source: Source, node: ast.AST) -> bool:
-    """Whether the only process that there is goes on with what it has saved: where, the file knows as well."""
-    if not saves(source.tree) or _PROCESSES.search(source.text):
-        return False
-    names = _names_of(source, node)
-    held = (part for part in walk(around(source, node)) if isinstance(part, ast.Subscript))
-    keys = (part.slice for part in held if getattr(part.value, "id", None) in names)
-    counted = any(isinstance(key, ast.Constant) and re.fullmatch(_NUMBER, str(key.value)) for key in keys)
-    return counted or any(STEPPING.search(name) for name in _uses(source, node))
-
-
-def _keeps_weights(source: Source, node: ast.AST) -> bool:
-    """Whether an object keeps what is loaded, and somewhere uses it as a network, as the state of one or a mapping."""
-    whole = node
-    for outer, _ in reversed(way_to(source, node)):
-        whole = outer if receiver(outer) is whole else whole
-    held = [target for target in targets_of(statement_of(source, whole)) if target.startswith("self.")]
-    # a mapping may be one of anything
-    used = _HELD if "state_dict" in source.text else _HELD.replace("items|keys|", "")
-    return any(re.search(used.format(re.escape(target)), source.text) for target in held)
-
-
 def _only_restored(source: Source, call: ast.AST) -> bool:
     """Whether each use of what ``call`` returns, under all names, copies its values or only looks at them."""
     names: set[str] = set()
@@ -287,17 +241,6 @@ def _replaces_moved(source: Source, call: ast.AST) -> bool:
         items = (value.value for _, value in values if isinstance(value, ast.Subscript))
         if moved and max(moved) < row and any(getattr(item, "id", None) in names for item in items):
             return True
-    return False
-
-
-def _samples(source: Source, node: ast.AST) -> bool:
-    """Whether the load is in a class of samples: a data set, or what is indexed as one."""
-    row = getattr(node, "lineno", 0)
-    for outer in walk(source.tree):
-        if isinstance(outer, ast.ClassDef) and outer.lineno <= row <= (outer.end_lineno or 0):
-            named = any(re.search(_DATA, ast.unparse(base)) for base in outer.bases)
-            if named or any(getattr(part, "name", "") == "__getitem__" for part in outer.body):
-                return True
     return False
 
 
