@@ -149,8 +149,10 @@ class UnregisteredTensorAttribute(Rule):
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not all(leaf.implied for leaf in leaves):
                 return
-            what = _COPIED.format("parts of it are" if all(map(_is_of_part, site.uses)) else "it is")
+            part = all(map(_is_of_part, site.uses))
+            what = _COPIED.format("parts of it are" if part else "it is")
         elif site.value.many is not False:
+            part = False
             what = "it stays on the CPU and meets the inputs there"
         else:
             return
@@ -167,7 +169,8 @@ class UnregisteredTensorAttribute(Rule):
         idle = bool(instead) and (moved or site.value.grad != "leaf")
         asked = against is not None or idle or in_test(self.source, site.scope)
         stays = moved and is_never_moved(self.source, site.owner)
-        asked = asked or stays or _BUILT_EMPTY.search(self.source.text) is not None
+        # a table of which only rows are moved may be too large for the accelerator
+        asked = asked or stays or part or _BUILT_EMPTY.search(self.source.text) is not None
         yield Report(
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: {what}",
             node=site.value.node,

@@ -32,7 +32,7 @@ from devlint.rules.code.blocks import (
 from devlint.rules.code.control_flow import runs_in_forward, stands_at
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, in_test, measures, quoted, with_arguments
-from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
+from devlint.rules.transfers.creating import HANDFUL, LEGACY, creating, made_beside, reads_the_host
 from devlint.rules.transfers.destination import destination, is_like_another, target_of
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import ArrayCopy, IndexCopy, Transfer
@@ -47,8 +47,6 @@ _OF_SIZES = frozenset({"zeros", "ones", "empty", "full"})
 """Functions that are given nothing but sizes, or sizes first."""
 _FLAT = frozenset({"arange", "eye", "linspace", "logspace", "range"})
 """Functions that make a vector or a matrix."""
-_FEW = 4
-"""So many numbers are as good as one: to copy them costs no more, and nothing that could be seen."""
 _NO_DIMENSION = r"\(\)|\[\]|(?:torch\.)?Size\((?:\[\]|\(\))?\)"
 _ALIKE = ("type_as", "type")
 """The moves that go by another tensor, and take its type as well."""
@@ -404,7 +402,7 @@ def _is_handful(made: Creation) -> bool:
     known = [size.value for size in sizes if isinstance(size, ast.Constant) and isinstance(size.value, (int, float))]
     if not sizes or len(known) < len(sizes):
         return False
-    return math.prod(known) <= _FEW if name in _OF_SIZES else set(known) == {1}
+    return math.prod(known) <= HANDFUL if name in _OF_SIZES else set(known) == {1}
 
 
 def _is_flat(made: Creation) -> bool:

@@ -42,6 +42,8 @@ _STEPS = (
     | _SCATTERED
     | frozenset("normal_ uniform_ random_ bernoulli_ neg abs exp log sin cos sqrt sum mean pow".split())
 )
+HANDFUL = 4
+"""So many numbers are as good as one: to copy them costs no more, and nothing that could be seen."""
 LEGACY = {
     "Tensor": "", "FloatTensor": "torch.float32", "DoubleTensor": "torch.float64", "HalfTensor": "torch.float16",
     "LongTensor": "torch.int64", "IntTensor": "torch.int32", "ByteTensor": "torch.uint8", "BoolTensor": "torch.bool",

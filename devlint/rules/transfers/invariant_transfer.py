@@ -9,7 +9,7 @@ from devlint.flow.catalog.creation import FROM_VALUES
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test, quoted, short
 from devlint.rules.code.owners import moves_to_itself
-from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
+from devlint.rules.transfers.creating import HANDFUL, created_before, hoisting, out_of_the_loop
 from devlint.rules.transfers.destination import destination
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
@@ -54,7 +54,7 @@ class InvariantTransferInLoop(Rule):
     - The tensor is assigned, or written to, in the loop, or only some rounds come to the copy.
     - Its device is not known to be the CPU, or the copy goes to different devices.
     - The loop does not run training or evaluation steps, and is not in a module's own code.
-    - The loop is a comprehension, or the tensor is one number: who selects the rule is told.
+    - The loop is a comprehension, or the tensor is at most four numbers: who selects the rule is told.
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
     - It is an attribute that some method assigns anew, or of a class with a base from another file, of which DVL104
       hints at it.
@@ -85,8 +85,8 @@ class InvariantTransferInLoop(Rule):
                 label="the same copy each time",
                 help="make the tensor once, before the loop",
                 fix=out_of_the_loop(self.source, site.scope.loop, site.node),
-                # beside a step, the copy of one number is nothing
-                asked=_is_of_one_number(site.node),
+                # beside a step, the copy of a handful of numbers is nothing
+                asked=_is_of_few_numbers(site.node),
             )
         elif isinstance(site, Attribute):
             yield from _copied_by_a_module(self.source, site)
@@ -117,22 +117,22 @@ class InvariantTransferInLoop(Rule):
             steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",
             fix=hoisting(self.source, site) or created_before(self.source, site),
-            # a comprehension may want as many tensors as it has rounds, which are few; one number is no load
+            # a comprehension may want as many tensors as it has rounds, which are few; a handful of numbers is no load
             asked=(site.scope.loop is not None and not isinstance(site.scope.loop, _STATEMENTS))
             or site.value.many is False
             or (
                 site.creation is not None
-                and site.creation.function in FROM_VALUES
-                and _is_of_one_number(site.creation.node)
+                and (site.creation.function in FROM_VALUES or not site.creation.function.rpartition(".")[2].islower())
+                and _is_of_few_numbers(site.creation.node)
             ),
         )
 
 
-def _is_of_one_number(made: ast.AST) -> bool:
-    """Whether a call makes a tensor of one number that is written there: ``torch.tensor([0.0])``."""
+def _is_of_few_numbers(made: ast.AST) -> bool:
+    """Whether a call makes a tensor of a handful of numbers that are written there: ``torch.tensor([0.0, 1.0])``."""
     given = made.args if isinstance(made, ast.Call) else []
     parts = [one for value in given for one in getattr(value, "elts", [value])]
-    return len(parts) == len(given) and all(isinstance(one, ast.Constant) for one in parts)
+    return bool(given) and len(parts) <= HANDFUL and all(isinstance(one, ast.Constant) for one in parts)
 
 
 def _copied_by_a_module(source: Source, site: Attribute) -> Reports:

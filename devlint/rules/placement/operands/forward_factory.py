@@ -93,6 +93,7 @@ class ForwardFactoryWithoutDevice(Rule):
     argument is, `torch.cat([x, zeros]).to(device)`: whoever wrote that holds both to be on the CPU.
     So it is where the result takes the place of a cache that was not where the argument is,
     `if self.mask.device != x.device: self.mask = torch.zeros(n)`.
+    A tensor that takes in others raises nothing, and may be for the host.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
     two was created so is for those who select the rule, too.
 
@@ -191,6 +192,8 @@ class ForwardFactoryWithoutDevice(Rule):
                 # what else a function places shows what it can do, and not who calls it with what
                 asked=mild
                 or meeting.partly
+                # where it is filled from arrays as well, the CPU is the place for it
+                or getattr(site, "kind", None) is OperationKind.ACCUMULATOR
                 or (not (layer and site.scope.function == "forward") and meeting.other.device.role is Role.INPUT)
                 or (meeting.other.device.role is Role.INPUT and on_samples(self.source, site.scope))
                 or (mere(meeting.other.device) and is_for_export(self.source.filename))
