@@ -114,8 +114,11 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
         # a class of a row that moves its inputs has one place
         return UNKNOWN if module.spread and not module.path else returned(frame, call, place)
     if module.path in modules.CONTAINERS or module.path in modules.WRAPPERS:
+        if module.has_state and module.spread:
+            # layers that nobody saw move with the module that holds them, and return what may be no tensor
+            return derive(frame, call) if place.role is Role.PLACE else UNKNOWN
         if module.has_state:
-            return UNKNOWN if module.spread else Tensor(place, many=True, origin=frame.origin_of(module), grad="graph")
+            return Tensor(place, many=True, origin=frame.origin_of(module), grad="graph")
         return blend(*inputs) if inputs else UNKNOWN
     many: bool | None = None if module.path.endswith("Loss") else True
     if not module.has_state:
