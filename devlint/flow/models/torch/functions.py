@@ -148,9 +148,16 @@ def _product(call: Call, name: str, result: Tensor, definite: list[Value], opera
     return placement.ranked("@", result, [as_tensor(value) for _, value, _ in operands])
 
 
+def _grid(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
+    """Several tensors, each with a dimension for each of those that span the grid."""
+    part = replace(result, many=True, rank=None, certain=True)
+    return Sequence(None, part)
+
+
 _SHAPES: dict[str, Callable[[Call, str, Tensor, list[Value], list[Met]], Value]] = {
     "pad_packed_sequence": _padded,
     "matmul": _product,
+    "meshgrid": _grid,
     **dict.fromkeys(shapes.LOSSES, _loss),
     **dict.fromkeys(shapes.JOINED, _joined),
     **dict.fromkeys(shapes.BROADCASTING, _broadcast),
