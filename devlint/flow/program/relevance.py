@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from devlint import torch_api
+from devlint.flow.catalog import distributions
 
 _ANYWHERE = (
     *("cuda", "device", "DataLoader", "DataParallel", "data_parallel", "load_url", "state_dict_from_url"),
@@ -68,6 +69,8 @@ def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
     called = [name for name, path in imports if path != name and _matters(f"{path}(")]
     # what the tables of torch's names know matters without a call, too
     known = [name for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
+    # modules of distributions, of which the classes are called
+    known += [name for name, path in imports if f"{path}.".startswith(distributions.ROOT)]
     yield from calls(called, text)
     yield from spoken_of(known, text)
 
