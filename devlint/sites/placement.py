@@ -74,6 +74,8 @@ class HintKind(enum.Enum):
     """It takes, as it is, the place of what is moved on another path; ``beside`` has the name of both for its text."""
     REBUILT = enum.auto()
     """It is kept for the device of the other, where what was kept before was not."""
+    RETURNED = enum.auto()
+    """A module makes it in the size of the other, and returns it as it is."""
     UNPLACED = enum.auto()
     """Nobody placed it, and it is an input of a model that was."""
 

@@ -24,6 +24,7 @@ from devlint.flow.observers.hints.collectives import Collectives
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
+from devlint.flow.observers.hints.returned_creations import ReturnedCreations
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
@@ -65,6 +66,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     UnmovedInputs,
     RebuiltCaches,
     SameShape,
+    ReturnedCreations,
     ApiMentions,
     DeviceLiterals,
     EnteredLiterals,

@@ -86,7 +86,7 @@ class MixedOperands(Observer):
         known = path.startswith(_LIBRARY) or (row is not None and "*" in row.rejects_cpu)
         if beside is None and known and (frame.after_init or bool(frame.info and frame.info.device_aware)):
             beside = next(
-                (met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None
+                (met for met in given if surely_tensor(met[1]) and lives_with_caller(as_tensor(met[1]))), None
             )
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
@@ -135,10 +135,10 @@ def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
             return False
         # a tensor takes its place, so it is one; but what kind of function this is has to be seen
         return frame.after_init or (made.many is True and _takes_tensors(frame, value))
-    return isinstance(value, Tensor) and _lives_with_caller(value)
+    return isinstance(value, Tensor) and lives_with_caller(value)
 
 
-def _lives_with_caller(tensor: Tensor) -> bool:
+def lives_with_caller(tensor: Tensor) -> bool:
     """Whether it is a tensor that nobody here moved to where it is."""
     place = tensor.device
     moved = any(step.act is Act.MOVED for step in tensor.origin.story)

@@ -72,6 +72,11 @@ _WORDS = {
         "is kept for the device of",
         "where that is an accelerator, each call makes it anew, and never there",
     ),
+    HintKind.RETURNED: (
+        "the result is returned for",
+        "is returned for",
+        "what comes next expects it where that is",
+    ),
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
@@ -95,7 +100,8 @@ class ForwardFactoryWithoutDevice(Rule):
     `if self.mask.device != x.device: self.mask = torch.zeros(n)`.
     A tensor that takes in others raises nothing, and may be for the host.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
-    two was created so is for those who select the rule, too.
+    two was created so is for those who select the rule, too, and so is a tensor that `forward` makes in the size of its
+    input and returns as it is.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
