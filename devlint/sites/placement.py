@@ -102,7 +102,8 @@ class Attribute(Site):
     it to where the inputs are, each with the name of the method.  ``fetched`` is where a method makes a number of it,
     for which it would wait if it was on an accelerator; ``stopped`` is a move of the class's own that does not call
     that of the bases, and so moves nothing that is registered.  ``refused`` says that a submodule has the name already,
-    in whose place a module lets nothing be put but another one, or None.
+    in whose place a module lets nothing be put but another one, or None; ``later`` that another method than
+    ``__init__`` makes it, and that one of the class moves it.
     """
 
     owner: str
@@ -121,6 +122,7 @@ class Attribute(Site):
     fetched: Step | None = None
     stopped: Step | None = None
     refused: bool = False
+    later: bool = False
 
 
 @immutable(frozen=True, slots=True)

@@ -8,7 +8,8 @@ within the file are entered.  Nothing is imported and nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
-from devlint.flow.domain.heap import DEVICE, Heap, attributes
+from devlint.flow.domain.heap import ANY, DEVICE, REGISTERED, Heap, attributes
 from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
@@ -41,7 +42,7 @@ from devlint.flow.observers.placement.unregistered_modules import UnregisteredMo
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.program import mutations, release
 from devlint.flow.program.def_use import inherits_deeply
-from devlint.flow.program.module_classes import made_later
+from devlint.flow.program.module_classes import left_later, made_later
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
@@ -239,8 +240,21 @@ class Engine(Interpreter):
         place = device.symbol(info.place, "self", Role.PLACE)
         for name in made_later(info) if info.is_module else ():
             heap.setdefault((info.oid, name), Tensor(place, certain=True, buffer=True, grad="parameter"))
+        for name, held in self._left_later(info, REGISTERED.of(heap, info.oid) or ()) if info.is_module else ():
+            heap.setdefault((info.oid, name), held)
         self._class_heaps[info] = heap
         return heap
+
+    def _left_later(self, info: ClassInfo, registered: Collection[str]) -> Iterator[tuple[str, Value]]:
+        """The tensors that methods of a module leave in plain attributes, to which nobody else gives anything."""
+        for name, node in left_later(info).items() if ANY not in registered else ():
+            if name in registered or mutations.takes_along(info, name):
+                continue
+            method = next(one for one in info.methods.values() if node in one.nodes)
+            given = re.findall(rf"(\w+)\.{name}\s*=[^=]", self.text_of_file)
+            if method.name != "__init__" and set(given) <= {"self"}:
+                frame = self._frame(method, State({}, {}), (), inlined=False)
+                yield name, self.component(UnregisteredTensors).left(frame, name, node)
 
     def _kept(self, info: ClassInfo) -> Heap:
         """What a method finds in ``self``: what ``__init__`` leaves there, else what a run has seen there."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import shapes, torch_table
 from devlint.flow.catalog.concepts import MODULE, PARAMETER
+from devlint.flow.catalog.creation import FLAT, SIZED
 from devlint.flow.program.def_use import called
 from devlint.flow.program.module_bases import is_bare, is_plain
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
+from devlint.source.syntax import says_none
 
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 _OWN_MOVES = frozenset({"self.to", "self.cuda"})
+_KEEPING = (shapes.SAME_SHAPE | shapes.ALWAYS_MANY | frozenset({"t", "transpose", "permute"})) - {"type"}
+"""Methods whose result is where the tensor is."""
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 4
 _MOST_NESTED = 3
@@ -52,6 +56,44 @@ def _is_parameter(info: ClassInfo, node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and names.method(node) == "float" and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return isinstance(node, ast.Call) and info.index.resolve(names.called(node)) == PARAMETER
+
+
+@derived
+def left_later(info: ClassInfo) -> dict[str, ast.expr]:
+    """The attributes that methods of a module give tensors of the default device, where one moves the module.
+
+    Each with what makes it; none that anything else but ``None`` is given to as well.
+    """
+    if not any(names.called(call) in _OWN_MOVES for call in info.calls):
+        return {}
+    stored = [names.of_self(node) for node in info.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)]
+    made: dict[str, list[ast.expr]] = {}
+    for node in info.of(ast.Assign):
+        for name in filter(None, map(names.of_self, node.targets)):
+            made.setdefault(name, []).append(node.value)
+    found = {}
+    for name, values in made.items():
+        given = [value for value in values if not says_none(value)]
+        if given and len(values) == stored.count(name) and all(_is_creation(info, value) for value in given):
+            found[name] = given[0]
+    return found
+
+
+def _is_creation(info: ClassInfo, node: ast.expr) -> bool:
+    """Whether an expression makes a tensor with dimensions where nobody says where, whatever it does to it then."""
+    while isinstance(node, ast.Call) and not any(word.arg in ("device", None) for word in node.keywords):
+        path = info.index.resolve(names.called(node))
+        entry = torch_table.function(path)
+        name = path.rpartition(".")[2]
+        if entry is not None and (name in SIZED or name in FLAT or name == "from_numpy"):
+            return True
+        if entry is not None and entry.rule == "same_as_input" and node.args:
+            node = node.args[0]
+        elif names.method(node) in _KEEPING and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return False
+    return False
 
 
 def _is_strange(info: ClassInfo) -> bool:

@@ -53,7 +53,8 @@ class UnregisteredTensorAttribute(Rule):
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the module's
     inputs, and a distribution made of such tensors. It is a hint where they copy it to the device of the inputs on
     every call, and, for those who select the rule, where a call keeps the moved tensor in the attribute, for an
-    argument of `__init__` that is annotated as a tensor and kept so, for a tensor that `__init__` makes on the device
+    argument of `__init__` that is annotated as a tensor and kept so, for a tensor that another method makes in a class
+    that moves itself, for a tensor that `__init__` makes on the device
     that it is given, for lists and dicts of tensors, in a class whose base is not seen and which looks like a module,
     and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there: a module
     that contains this one does not call it.
@@ -167,7 +168,7 @@ class UnregisteredTensorAttribute(Rule):
         instead = self._instead(site, moved)
         # what collects gradients, and meets the inputs on the CPU, raises all the same
         idle = bool(instead) and (moved or site.value.grad != "leaf")
-        asked = against is not None or idle or in_test(self.source, site.scope)
+        asked = against is not None or idle or site.later or in_test(self.source, site.scope)
         stays = moved and is_never_moved(self.source, site.owner)
         # a table of which only rows are moved may be too large for the accelerator
         asked = asked or stays or part or _BUILT_EMPTY.search(self.source.text) is not None

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devlint.device import Kind, Role
+from devlint.device import IMPLIED_CPU, Kind, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Meeting, Observer, Pair
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Tensor, as_tensor
 from devlint.flow.domain.values import Value
 from devlint.flow.program import mutations
@@ -39,6 +40,7 @@ class _Kept:
     follows: bool = False
     fetched: Step | None = None
     stopped: Step | None = None
+    later: bool = False
 
 
 class UnregisteredTensors(Observer):
@@ -117,6 +119,17 @@ class UnregisteredTensors(Observer):
         if value.device.kind is not Kind.CHOICE or value.device == kept.value.device:
             kept.uses.setdefault(node, Step(node, label))
 
+    def left(self, frame: Frame, name: str, node: ast.expr) -> Tensor:
+        """What a method other than ``__init__``, that of ``frame``, leaves in an attribute, as the others find it."""
+        owner = frame.owner.key if frame.owner else ""
+        step = Step(node, f"`self.{name}` is kept here, unregistered")
+        value = Tensor(IMPLIED_CPU, certain=True, origin=Origin(attribute=step, attribute_of=(owner, name)))
+        self._declare(frame, node, value, name, "tensor")
+        known = self._find(value)
+        if known is not None:
+            known.later = True
+        return value
+
     def _declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str, kind: str) -> None:
         owner = frame.owner.name if frame.owner else ""
         kept = _Kept(owner, name, frame.operand(node, value), scope_of(frame), kind)
@@ -145,7 +158,7 @@ class UnregisteredTensors(Observer):
                 yield Attribute(
                     kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
                     kept.kind, open=kept.open, follows=kept.follows, copies=tuple(kept.copies.items()),
-                    fetched=kept.fetched, stopped=kept.stopped,
+                    fetched=kept.fetched, stopped=kept.stopped, later=kept.later,
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:
