@@ -74,6 +74,8 @@ class HintKind(enum.Enum):
     """It takes, as it is, the place of what is moved on another path; ``beside`` has the name of both for its text."""
     REBUILT = enum.auto()
     """It is kept for the device of the other, where what was kept before was not."""
+    SIBLING = enum.auto()
+    """It is kept beside several that the same function makes on one device, the other among them."""
     RETURNED = enum.auto()
     """A module makes it in the size of the other, and returns it as it is."""
     UNPLACED = enum.auto()

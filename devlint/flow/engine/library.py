@@ -23,6 +23,7 @@ from devlint.flow.observers.costs.uploads import Uploads
 from devlint.flow.observers.hints.collectives import Collectives
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
+from devlint.flow.observers.hints.placed_siblings import PlacedSiblings
 from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
 from devlint.flow.observers.hints.returned_creations import ReturnedCreations
 from devlint.flow.observers.hints.same_shape import SameShape
@@ -67,6 +68,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     RebuiltCaches,
     SameShape,
     ReturnedCreations,
+    PlacedSiblings,
     ApiMentions,
     DeviceLiterals,
     EnteredLiterals,

@@ -72,6 +72,11 @@ _WORDS = {
         "is kept for the device of",
         "where that is an accelerator, each call makes it anew, and never there",
     ),
+    HintKind.SIBLING: (
+        "the result is kept beside",
+        "is kept beside",
+        "what is taken from both is on two devices",
+    ),
     HintKind.RETURNED: (
         "the result is returned for",
         "is returned for",
@@ -101,7 +106,8 @@ class ForwardFactoryWithoutDevice(Rule):
     A tensor that takes in others raises nothing, and may be for the host.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
     two was created so is for those who select the rule, too, and so is a tensor that `forward` makes in the size of its
-    input and returns as it is.
+    input and returns as it is, and one that a method keeps beside three or more which the same function of torch makes
+    with a `device=`.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
