@@ -191,9 +191,17 @@ def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tup
         return True, 2 if name in ("eye", "tril_indices", "triu_indices") else 1
     if name in DATA or name in LEGACY or name.startswith("new_tensor"):
         return _data_dimensions(frame, call, name)
+    if name in SIZED and _is_told_all(frame, call):
+        return True, None
     if name in SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
         return _size_dimensions(call, name)
     return None, None
+
+
+def _is_told_all(frame: Frame, call: Call) -> bool:
+    """Whether the size is all that the function is given, ``size=dims`` of ``*dims``: hardly ever nothing."""
+    taken = frame.info.node.args.vararg if frame.info is not None else None
+    return taken is not None and any(names.is_name(node, taken.arg) for node in nodes.given(call.node))
 
 
 def _data_dimensions(frame: Frame, call: Call, name: str) -> tuple[bool | None, int | None]:
