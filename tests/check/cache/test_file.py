@@ -350,6 +350,7 @@ def test_a_finding_comes_back_as_it_was() -> None:
         shared="much",
         selected=True,
         implied=True,
+        minor=True,
         unproven=Severity.WARNING,
     )
     (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
