@@ -54,3 +54,39 @@ def test_a_method_that_only_constructors_call_runs_before_the_module_is_moved(
 def test_a_method_that_nothing_calls_may_run_later() -> None:
     alone = TOKENIZER.partition("class Classifier")[0]
     assert [(finding.span.row, finding.code) for finding in check_source(alone, config=SELECTED)] == FOUND
+
+
+GIVEN = """
+import torch
+from torch import nn
+
+placed = torch.ones(4, 4).cuda()
+
+class Net(nn.Module):
+    def __init__(self, given):
+        super().__init__()
+        {}
+
+    def forward(self, x):
+        return self.weight + x
+
+net = Net(torch.ones(4, 4))
+net(placed)
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ("self.weight = nn.Parameter(placed)", []),
+        ("self.weight = nn.Buffer(placed)", []),
+        ('self.register_buffer("weight", placed)', []),
+        ("self.weight = nn.Parameter(torch.ones(4, 4))", ["DVL101"]),
+        ("given = torch.ones(4, 4); self.weight = nn.Parameter(given)", ["DVL101"]),
+        ("self.weight = nn.Parameter(placed); self.part = nn.Linear(4, 4)", ["DVL101"]),
+    ],
+)
+def test_a_module_that_finds_its_tensors_is_where_they_are(held: str, told: list[str]) -> None:
+    """Found by random programs."""
+    found = check_source(GIVEN.format(held.replace("; ", "\n        ")))
+    assert [one.code for one in found if one.code == "DVL101"] == told

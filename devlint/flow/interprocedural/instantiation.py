@@ -16,7 +16,7 @@ from devlint.flow.domain.values import Opaque, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.derived_loaders import derived
 from devlint.flow.program.identity import identity
-from devlint.flow.program.module_classes import has_state
+from devlint.flow.program.module_classes import finds_its_state, has_state
 from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself, runs_given
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer import havoc
@@ -39,7 +39,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         # what it is given, and runs, is a part of it, and may be anywhere
         foreign = any(isinstance(given, (Opaque, Unknown)) for given in call.values()) and runs_given(info)
         known = has_state(info) is True and not (
-            interpreter.default_changed or foreign or moves_inputs(info) or places_itself(info)
+            interpreter.default_changed or foreign or moves_inputs(info) or places_itself(info) or finds_its_state(info)
         )
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
         frame.put(

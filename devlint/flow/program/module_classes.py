@@ -20,6 +20,8 @@ _OWN_MOVES = frozenset({"self.to", "self.cuda"})
 _KEEPING = (shapes.SAME_SHAPE | shapes.ALWAYS_MANY | frozenset({"t", "transpose", "permute"})) - {"type"}
 """Methods whose result is where the tensor is."""
 _BUILTINS = frozenset(dir(builtins))
+_HOLDERS = frozenset({PARAMETER, "torch.nn.Buffer"})
+"""What makes a tensor a part of a module."""
 _DEEPEST = 4
 _MOST_NESTED = 3
 
@@ -31,12 +33,31 @@ def has_state(info: ClassInfo) -> bool | None:
     for node, path in called(info):
         known = torch_table.module(path)
         registers = isinstance(node.func, ast.Attribute) and node.func.attr in nodes.REGISTERING
-        if registers or path == PARAMETER or (known is not None and known.has_params):
+        if registers or path in _HOLDERS or (known is not None and known.has_params):
             return True
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
             answer = None
     return None if _is_strange(info) or any(has_state(parent) is not False for parent in info.parents()) else answer
+
+
+@derived
+def finds_its_state(info: ClassInfo) -> bool:
+    """Whether all parameters and buffers of a class are variables from outside of it, wherever these are."""
+    held: list[ast.expr | None] = []
+    for node, path in called(info):
+        known = torch_table.module(path)
+        inner = info.index.classes.get(path)
+        if (known is not None and known.has_params) or (inner is not None and inner.is_module):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in nodes.REGISTERING:
+            held.append(nodes.argument(node, 1, "tensor"))
+        elif path in _HOLDERS:
+            held.append(nodes.argument(node, 0, "data"))
+    inside = list(nodes.walk(info.node))
+    own = {node.id for node in inside if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in inside if isinstance(node, ast.arg)}
+    return bool(held) and all(isinstance(node, ast.Name) and node.id not in own for node in held)
 
 
 @derived
