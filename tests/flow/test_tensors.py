@@ -206,6 +206,15 @@ SCRIPTS = {
             c[torch.arange(4)]
             c[0], d[0], c[1:], d[..., None]
     """,
+    "a slice has dimensions": """
+        def f(device):
+            d, c = torch.ones((), device=device), torch.ones(4, 4, 4)
+            d + c[1, 2, 3]
+            d + c[0, 1:, 0]  # raises
+            for i in range(2):
+                d + c[i, 1:]  # raises
+                d + c[i, i, i]
+    """,
     "slices keep the device": """
         def f(device):
             d, c = torch.ones(4, 4, device=device), torch.ones(4, 4)

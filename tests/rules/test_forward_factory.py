@@ -172,3 +172,27 @@ def test_integers_are_not_created_where_no_matrices_of_them_are_multiplied(
     assert (finding.fix is not None) is made_there
     expected = "create it there" if made_there else "move what comes of it there, `.to(x.device)`"
     assert expected in str(finding.help)
+
+
+POWERS = """
+class Basis(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.basis = torch.nn.Parameter(torch.ones(3, 3))
+
+    def forward(self, x):
+        powers = torch.zeros({powers})
+        for i in range(3):
+            powers[:, :, i] = x**i
+        values = torch.zeros(4, 4)
+        for i in range(3):
+            values += self.basis[0, i] * powers[:, :, i]
+        return values
+"""
+
+
+def test_nothing_is_told_of_what_a_product_meets_that_raises_itself() -> None:
+    """Seen in Smithers: both are made on the CPU, and only what is there behind the first that raises is shown."""
+    (first,) = _asked(POWERS.format(powers="4, 4, 3"))
+    (second,) = _asked(POWERS.format(powers="4, 4, 3, device=x.device"))
+    assert [first.span.row, second.span.row] == [9, 12]

@@ -164,19 +164,18 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
         if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", OperationKind.INDEX, met):
-            # what was put on the CPU on purpose stays there, and so does what selects from it
-            there = any(leaf.implied for leaf in tensor.device.leaves())
-            tensor = stranded(replace(tensor, device=as_tensor(index).device) if there else tensor)
+            tensor = stranded(tensor)
+    # whatever stands beside a slice, its own dimension is left
+    sliced = any(isinstance(part, ast.Slice) for part in parts)
     if unknown:
-        row = indexes or any(isinstance(part, ast.Slice) for part in parts)
-        return replace(tensor, rank=None, many=None, certain=True, element=not row)
+        return replace(tensor, rank=None, many=sliced or None, certain=True, element=not (indexes or sliced))
     rank = None if tensor.rank is None else tensor.rank - dropped
     if indexes:
         plain = len(indexes) == 1 and as_tensor(indexes[0][1]).rank == 1
         left = tensor.rank - dropped if plain and tensor.rank is not None else None
         return replace(tensor, rank=left, many=True if dropped == 0 or (left or 0) > 0 else None, certain=True)
-    many = tensor.many if dropped == 0 else None if rank is None else rank > 0
-    element = tensor.element or (dropped > 0 and rank is None)
+    many = True if sliced else tensor.many if dropped == 0 else None if rank is None else rank > 0
+    element = not sliced and (tensor.element or (dropped > 0 and rank is None))
     rank = rank if dropped or len(parts) else tensor.rank
     return replace(tensor, rank=rank, many=many, certain=True, element=element)
 

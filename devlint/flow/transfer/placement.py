@@ -82,8 +82,8 @@ def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
 
 
 def stranded(tensor: Tensor) -> Tensor:
-    """The result of something that fails or is lost: where it was meant to be, but nothing to build on."""
-    return replace(tensor, derived=True, origin=tensor.origin.plain())
+    """The result of something that raises, or is lost: it is nowhere, and nothing follows from it."""
+    return replace(tensor, device=device.UNKNOWN, derived=True, near=device.UNKNOWN, origin=tensor.origin.plain())
 
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:

@@ -76,10 +76,9 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         for _, value, _ in tensors_in:
             frame.state.heap.setdefault((as_tensor(value).device.symbol, CONSUMER), place)
     definite = [met[1] for met in tensors_in if is_definite(met[1])]
-    if clash and place.kind is Kind.CPU:
-        # one mistake is told once: go on as if the module was where its input is
-        places = (as_tensor(value).device for _, value, _ in tensors_in)
-        place = next(where for where in places if frame.settled(where).differs(frame.settled(place)))
+    if clash:
+        # the call raises, and so nothing comes of it
+        return _output(frame, call, module, device.UNKNOWN, definite)
     if module.cls is not None:
         return own(frame, call, module, place)
     return _output(frame, call, module, place, definite)

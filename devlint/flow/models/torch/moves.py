@@ -131,7 +131,7 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
         return _moved_in_place(frame, call, node, receiver, place)
     if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
-        frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
+        frame.state.env[node.value.id] = stranded(tensor)
     if isinstance(receiver, Batches):
         if site.discarded and not tensor.certain:
             # called for its effect, so it is no tensor, and moves what it holds

@@ -58,7 +58,7 @@ def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value],
     generator = Tensor(place, many=True, certain=True, origin=origin)
     operands = ((spelled, generator, "generator"), (node, tensor, ""))
     clash = meet(frame, call.node, operator, OperationKind.GENERATOR, operands)
-    return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
+    return stranded(as_tensor(result)) if clash else result
 
 
 class _Generator(ObjectModel):
