@@ -43,6 +43,11 @@ CAUSAL_MASKS = {
     "torch.nn.Transformer": ((2, "src_mask"), (3, "tgt_mask")),
 }
 """Masks that are not used if they are causal, and may stay anywhere then, in training at least: position and name."""
+OUTPUT_SIZES = {
+    **{f"torch.nn.{lazy}ConvTranspose{rank}d": (1, "output_size") for rank in (1, 2, 3) for lazy in ("", "Lazy")},
+    **{f"torch.nn.MaxUnpool{rank}d": (2, "output_size") for rank in (1, 2, 3)},
+}
+"""Arguments that are read as numbers, wherever they are: position and name."""
 KEEPS_RANK = re.compile(
     r"torch\.nn\.(Linear|\w*Norm(\dd)?|Conv(Transpose)?\dd|\w*Dropout(\dd)?|\w*ReLU6?|[CSG]?ELU|Sigmoid|Tanh|SiLU"
     r"|Softplus|(Log)?Softmax|Identity)$"

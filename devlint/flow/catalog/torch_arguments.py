@@ -12,5 +12,10 @@ COPIED = {"index_put": "indices", "index_put_": "indices"}
 """Functions that copy an argument, wherever it is, to what they write into."""
 SIZED = {"torch.nn.functional.one_hot": "num_classes"}
 """Functions that wait only to learn how large their result is, each with the argument that tells."""
+OF_SIZES = frozenset(
+    """dilation dims kernel_size normalized_shape output_padding output_size pad padding scale_factor shape size sizes
+    split_size stride""".split()
+)
+"""Parameters that are read as numbers: a tensor there is no operand, and may be anywhere."""
 KEEPING = ("torch.nn.utils.", "torch.utils.data.")
 """Where the functions and classes come from that keep what they are given."""

@@ -54,7 +54,7 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
 def _called(frame: Frame, call: Call, module: Module) -> Value:
     if module.perhaps or frame.interpreter.index.hooked:
         return derive(frame, call)
-    operands = [(node, value, "") for node, value in _inputs(call)]
+    operands = [(node, value, "") for node, value in _inputs(call, module)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
     clash = False
@@ -134,10 +134,13 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
     return result
 
 
-def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
+def _inputs(call: Call, module: Module) -> list[tuple[ast.AST, Value]]:
+    size = call.argument_node(*modules.OUTPUT_SIZES[module.path]) if module.path in modules.OUTPUT_SIZES else None
     # of batches, each part is an input
     found: list[tuple[ast.AST, Value]] = [one for one in call.spread if isinstance(one[1], Batches)]
     for node, value in call.given():
+        if node is size:
+            continue
         if isinstance(value, Sequence) and value.items is not None:
             inner = (
                 node.elts

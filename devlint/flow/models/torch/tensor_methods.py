@@ -133,7 +133,7 @@ def typed(tensor: Tensor, call: Call) -> Tensor:
 def arguments(
     call: Call, entry: torch_table.Function, leading: tuple[tuple[ast.AST, Value, str], ...] = ()
 ) -> list[tuple[ast.AST, Value, str]]:
-    """The tensor arguments of a call, items of lists included, each with the parameter that it lands in."""
+    """The tensor operands of a call, items of lists included, each with the parameter that it lands in."""
     found = list(leading)
     offset = len(leading)
     for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
@@ -141,7 +141,7 @@ def arguments(
     for name, value in call.keywords.items():
         if name in call.keyword_nodes:
             _collect(found, call.keyword_nodes[name], value, name)
-    return found
+    return [met for met in found if met[2] not in torch_arguments.OF_SIZES]
 
 
 def meeting(frame: Frame, call: Call, operator: str, operands: list[Met]) -> list[Met]:
