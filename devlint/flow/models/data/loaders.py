@@ -24,6 +24,7 @@ from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
+from devlint.flow.transfer import containers
 from devlint.flow.transfer.defaults import on_host
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
@@ -201,11 +202,27 @@ def _dataset_device(frame: Frame, dataset: Value | None) -> Device:
         return replace(as_tensor(dataset).device, implied=False)
     if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
         return device.UNKNOWN
+    if isinstance(dataset, Opaque) and _is_own_list(frame, dataset):
+        return device.UNKNOWN
     made = isinstance(dataset, Unknown) or (isinstance(dataset, Opaque) and dataset.derived)
     if made and frame.interpreter.index.mentions("import *"):
         # it may be a class of the project that keeps what it is given
         return device.UNKNOWN
     return device.CPU
+
+
+def _is_own_list(frame: Frame, dataset: Opaque) -> bool:
+    """Whether a data set is a list that methods of the class make or fill: its tensors stay where they were made."""
+    kept = names.of_self(dataset.node) if isinstance(dataset.node, ast.Attribute) else ""
+    if not kept or frame.owner is None:
+        return False
+    for method in (method for info in frame.owner.linearization() for method in info.methods.values()):
+        grown = (call for call in method.calls if names.method(call) in containers.FILLING)
+        made = (node for node in method.of(ast.Assign) if isinstance(node.value, (ast.List, ast.ListComp)))
+        filled = (call.func.value for call in grown if isinstance(call.func, ast.Attribute))
+        if any(names.of_self(node) == kept for node in (*filled, *(one for node in made for one in node.targets))):
+            return True
+    return False
 
 
 def _sample_places(dataset: Value | None) -> tuple[Device, ...]:
