@@ -326,7 +326,7 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
     for tensor in away:
         if surely_away(tensor.device):
             return tensor.device, tensor
-    if away:
+    if away and all(tensor.device.known for tensor in tensors):
         return away[0].device, away[0]
     if all(tensor.device.kind is Kind.CPU for tensor in tensors):
         first = next((tensor for tensor in tensors if not tensor.device.implied), tensors[0])
