@@ -196,3 +196,35 @@ def test_nothing_is_told_of_what_a_product_meets_that_raises_itself() -> None:
     (first,) = _asked(POWERS.format(powers="4, 4, 3"))
     (second,) = _asked(POWERS.format(powers="4, 4, 3, device=x.device"))
     assert [first.span.row, second.span.row] == [9, 12]
+
+
+@pytest.mark.parametrize(
+    ("signature", "told"),
+    [
+        ("mask, x", "mask.device"),
+        ("mask=None, *, x", "x.device"),
+        ("mask=None, *, x: torch.Tensor", "x.device"),
+        # it may be a number
+        ("mask=None, *, x: float | torch.Tensor", ""),
+    ],
+)
+def test_what_may_be_none_says_no_device(signature: str, told: str) -> None:
+    """Seen in CT-CLIP: the mask is there only further down, where a function says so."""
+    method = f"""
+    def forward(self, {signature}):
+        logits = torch.randn(x.shape[0], 3)
+        if exists(mask):
+            logits = logits.masked_fill(~mask, 0)
+        return logits
+"""
+    (help_,) = [str(finding.help) for finding in _asked(HEAD + method)]
+    assert (f"device={told})" in help_) if told else (".device)" not in help_)
+
+
+def test_what_is_said_to_exist_has_a_device() -> None:
+    method = """
+    def forward(self, mask=None):
+        if exists(mask):
+            return torch.randn(2, 3).masked_fill(~mask, 0)
+"""
+    assert helps(method) == ["create it there: `torch.randn(..., device=mask.device)`"]

@@ -7,6 +7,7 @@ import builtins
 import functools
 from collections.abc import Iterator
 
+from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import imported
 from devlint.flow.syntax.nodes import DEFINITIONS
 from devlint.rules.code.blocks import (
@@ -29,7 +30,8 @@ _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TAKEN_TO_RUN = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
-_TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
+_TELLING = frozenset({"exists", "isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
+"""Functions that are true of no None, by their names."""
 
 _ENTRIES = frozenset({"forward", "__call__", "loss", "compute_loss"})
 """The methods of a module that whoever trains it calls in each step."""
@@ -163,7 +165,9 @@ def _has_value(source: Source, name: str, parts: set[str], function: ast.AST, in
         if parent is not function and name in _bound_by(parent, child):
             return True
     if name in _parameters(function):
-        return parts.isdisjoint(_perhaps_none(function))
+        # of what is left out nothing can be asked, but it may well be handed on
+        asked = any(part.startswith(f"{name}.") for part in parts)
+        return parts.isdisjoint(_perhaps_none(function)) and not (asked and _is_none_by_default(function, name))
     return name not in _bound_in(function) and any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
 
 
@@ -216,6 +220,12 @@ def _perhaps_none(function: ast.AST) -> frozenset[str]:
     """What a function compares with None."""
     compared = (node for node in ast.walk(function) if isinstance(node, ast.Compare))
     return frozenset(ast.unparse(node.left) for node in compared if says_none(node.comparators[0]))
+
+
+def _is_none_by_default(function: ast.AST, name: str) -> bool:
+    """Whether a parameter is None unless somebody says otherwise."""
+    default = defaults_of(function.args).get(name) if isinstance(function, _FUNCTIONS) else None
+    return default is not None and says_none(default)
 
 
 def _bound_by(parent: ast.AST, child: ast.AST | None) -> set[str]:

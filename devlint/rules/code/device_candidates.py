@@ -14,10 +14,10 @@ from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import called
 from devlint.flow.syntax.nodes import parameters
 from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of, way_to
-from devlint.rules.code.control_flow import is_bound_at
+from devlint.rules.code.control_flow import is_bound_at, stands_at
 from devlint.rules.code.device_owners import has_device, says_tensor
 from devlint.sites.base import Scope
-from devlint.source.syntax import walk
+from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
@@ -132,8 +132,10 @@ def _may_be_else(source: Source, node: ast.AST, name: str) -> bool:
 
 
 def _may_be_none(source: Source, node: ast.AST, name: str) -> bool:
-    """Whether ``name`` is a parameter that may be None by its annotation."""
+    """Whether ``name`` is a parameter that may be None by its annotation, or by its default and all that is asked."""
     arguments = getattr(around(source, node), "args", None)
+    if isinstance(arguments, ast.arguments) and says_none(defaults_of(arguments).get(name)):
+        return not stands_at(source, f"{name}.device", node)
     given = parameters(arguments) if isinstance(arguments, ast.arguments) else []
     written = (ast.unparse(one.annotation) for one in given if one.arg == name and one.annotation is not None)
     return any(re.search(r"\bNone\b|\bOptional\b", text) for text in written)

@@ -6,7 +6,7 @@ import ast
 
 from devlint.device import Kind, Role
 from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN, is_legacy
-from devlint.flow.syntax.nodes import holds
+from devlint.flow.syntax.nodes import holds, parameters
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
     around,
@@ -230,7 +230,24 @@ class ForwardFactoryWithoutDevice(Rule):
         if target == f"{named}.device" and other.device.role is not Role.INPUT:
             # what the name stands for here is not what it stood for before
             target = "" if is_rebound(self.source, named, made, site.node) else target
+        if target and not stands_at(self.source, target, made) and other.device.role is Role.INPUT:
+            # what may be None there, or comes later, is beside another argument as a rule
+            target = self._of_argument(made) if site.scope.module else ""
         return target if target and stands_at(self.source, target, made) else ""
+
+    def _of_argument(self, made: ast.AST) -> str:
+        """The device of the first argument that is shown to be a tensor, and surely is there; empty for none."""
+        function = function_at(self.source, made)
+        arguments = getattr(function, "args", None)
+        if function is None or not isinstance(arguments, ast.arguments):
+            return ""
+        given = parameters(arguments)[1:]
+        # of a union, the code may have a number
+        alone = (
+            one for one in given if one.annotation is None or isinstance(one.annotation, (ast.Name, ast.Attribute))
+        )
+        known = (f"{one.arg}.device" for one in alone if has_device(self.source, made, one.arg))
+        return next((text for text in known if stands_at(self.source, text, made)), "")
 
     def _is_replaced_first(self, made: ast.AST, met: ast.AST) -> bool:
         """Whether the first round of a loop puts something else in the place of a tensor, before it is met."""
