@@ -11,6 +11,7 @@ from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.code.device_candidates import made_of
 
+CREATED = Config(rule_layers=(RuleLayer(("DVL203",)),))
 ONE_RULE = Config(rule_layers=(RuleLayer(("DVL601",)),))
 CHOSEN = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
 SIDES = """
@@ -534,3 +535,38 @@ def test_kernels_for_cuda_need_it(kernel: str, told: int) -> None:
     """Seen in RWKV-LM."""
     found = check_source(HEAD + KERNELS.format(kernel), "file.py")
     assert [one.code for one in found] == ["DVL602"] * told
+
+
+GRAPHS = """
+class Clip(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(4, 4)
+
+    def encode(self, graph):
+        return self.encoder(graph)
+
+    def forward(self, graph{default}):
+        {first}
+        return torch.arange(3).cuda()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "default", "named"),
+    [
+        ("self.head(graph)", "", True),
+        ("print(graph.device)", "", True),
+        # a method takes anything, and so does a part of which nobody knows what it is
+        ("self.encode(graph)", "", False),
+        ("self.encoder(graph)", "", False),
+        ("self.encoder(graph.to(self.head.weight.device))", "", False),
+        # it may be left out
+        ("self.head(graph)", "=None", False),
+    ],
+)
+def test_an_argument_says_a_device_where_it_is_shown_to_have_one(first: str, default: str, named: bool) -> None:
+    """Seen in GraphGPT: a graph that is only handed to methods, and moved there."""
+    found = check_source(HEAD + GRAPHS.format(first=first, default=default), "file.py", CREATED)
+    assert ["graph.device" in str(finding.help) for finding in found] == [named]

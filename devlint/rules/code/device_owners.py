@@ -28,7 +28,7 @@ _NEVER = (ast.List, ast.Tuple, ast.ListComp, ast.Constant, ast.JoinedStr)
 def has_device(source: Source, node: ast.AST, text: str) -> bool:
     """Whether what an expression calls at ``node`` is shown to have a `.device`; `self` keeps what the flow knows."""
     function = around(source, node)
-    return text.startswith("self.") or text in _shown(function, _names(source.tree))
+    return text.startswith("self.") or text in _shown(function, source.tree)
 
 
 def says_tensor(function: ast.AST, name: str) -> bool:
@@ -46,8 +46,8 @@ def _names(tree: ast.Module) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=8)
-def _shown(function: ast.AST, names: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    inside, paths = walk(function), dict(names)
+def _shown(function: ast.AST, tree: ast.Module) -> frozenset[str]:
+    inside, paths, layers = walk(function), dict(_names(tree)), _layers(tree)
     arguments = getattr(function, "args", None)
     found = set(_annotated(arguments)) if isinstance(arguments, ast.arguments) else set()
     fed: set[str] = set()
@@ -55,10 +55,24 @@ def _shown(function: ast.AST, names: tuple[tuple[str, str], ...]) -> frozenset[s
     for node in inside:
         found.update(map(ast.unparse, _proven(node, paths)))
         lists.update(map(ast.unparse, _listed(node)))
-        if isinstance(node, ast.Call) and of_self(node.func):
+        if isinstance(node, ast.Call) and of_self(node.func) in layers:
             # a layer is given tensors, but for one that takes several things
             fed.update(map(ast.unparse, node.args))
     return frozenset(found | (fed - lists))
+
+
+@lru_cache(maxsize=2)
+def _layers(tree: ast.Module) -> frozenset[str]:
+    """The attributes of ``self`` that are layers of torch, which are given tensors and nothing else."""
+    paths = dict(_names(tree))
+    found: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            head, _, rest = called(node.value).partition(".")
+            path = ".".join(filter(None, (paths.get(head, ""), rest)))
+            if torch_table.module(path) is not None:
+                found.update(filter(None, map(of_self, node.targets)))
+    return frozenset(found)
 
 
 def _annotated(arguments: ast.arguments) -> Iterator[str]:
