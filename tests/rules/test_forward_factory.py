@@ -204,8 +204,9 @@ def test_nothing_is_told_of_what_a_product_meets_that_raises_itself() -> None:
         ("mask, x", "mask.device"),
         ("mask=None, *, x", "x.device"),
         ("mask=None, *, x: torch.Tensor", "x.device"),
-        # it may be a number
+        # it may be a number, or an object of any kind
         ("mask=None, *, x: float | torch.Tensor", ""),
+        ("mask=None, *, x: Image", ""),
     ],
 )
 def test_what_may_be_none_says_no_device(signature: str, told: str) -> None:

@@ -21,7 +21,7 @@ from devlint.rules.code.blocks import (
     way_to,
 )
 from devlint.rules.code.control_flow import is_rebound, stands_at
-from devlint.rules.code.device_owners import has_device
+from devlint.rules.code.device_owners import has_device, says_tensor
 from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.integer_matrices import multiplies_integers
 from devlint.rules.placement.operands.meetings import (
@@ -242,7 +242,7 @@ class ForwardFactoryWithoutDevice(Rule):
         if function is None or not isinstance(arguments, ast.arguments):
             return ""
         given = parameters(arguments)[1:]
-        # of a union, the code may have a number
+        given = [one for one in given if one.annotation is None or says_tensor(function, one.arg)]
         alone = (
             one for one in given if one.annotation is None or isinstance(one.annotation, (ast.Name, ast.Attribute))
         )
