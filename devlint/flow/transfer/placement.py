@@ -82,8 +82,18 @@ def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
 
 
 def stranded(tensor: Tensor) -> Tensor:
-    """The result of something that raises, or is lost: it is nowhere, and nothing follows from it."""
+    """The result of something that raises, or is lost: it is nowhere, and nothing follows from it.
+
+    Where a caller says where things are, it need not raise: the result is where it was meant to be.
+    """
+    if not is_sure(tensor.device):
+        return replace(tensor, derived=True, origin=tensor.origin.plain())
     return replace(tensor, device=device.UNKNOWN, derived=True, near=device.UNKNOWN, origin=tensor.origin.plain())
+
+
+def is_sure(place: Device) -> bool:
+    """Whether no caller says where it is."""
+    return all(leaf.role not in (Role.INPUT, Role.PLACE) for leaf in place.leaves())
 
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:

@@ -29,7 +29,7 @@ from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.constructor_devices import as_told
 from devlint.flow.transfer.device_queue import DeviceQueue
-from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet, returned, strays
+from devlint.flow.transfer.placement import Met, blend, derive, is_sure, is_tensor, meet, returned, strays
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import COPYING, Forward, Operation, OperationKind
@@ -77,11 +77,23 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
             frame.state.heap.setdefault((as_tensor(value).device.symbol, CONSUMER), place)
     definite = [met[1] for met in tensors_in if is_definite(met[1])]
     if clash:
-        # the call raises, and so nothing comes of it
-        return _output(frame, call, module, device.UNKNOWN, definite)
+        place = _after(frame, place, [as_tensor(value).device for _, value, _ in tensors_in])
+        if not place.known:
+            return _output(frame, call, module, place, definite)
     if module.cls is not None:
         return own(frame, call, module, place)
     return _output(frame, call, module, place, definite)
+
+
+def _after(frame: Frame, place: Device, given: list[Device]) -> Device:
+    """Where a module is taken to be once its inputs have met it elsewhere, so that one mistake is told once.
+
+    Nowhere, if the call raises: nothing comes of it.  Where a caller says where things are, it is with its input.
+    """
+    if all(map(is_sure, (place, *given))):
+        return device.UNKNOWN
+    apart = (where for where in given if frame.settled(where).differs(frame.settled(place)))
+    return next(apart) if place.kind is Kind.CPU else place
 
 
 def _taken(module: Module, value: Value) -> Value:
