@@ -16,6 +16,8 @@ NUMPY = f"{TENSOR}.numpy"
 VARIABLE = "torch.autograd.Variable"
 DEFAULT_DTYPE = "torch.float32"
 PARAMETER = "torch.nn.Parameter"
+MEMBERS = frozenset({PARAMETER, "torch.nn.Buffer"})
+"""What makes a tensor a part of a module."""
 MODULE = "torch.nn.Module"
 MODULE_ANNOTATIONS = frozenset({"Module", "nn.Module", MODULE})
 NN = "torch.nn"

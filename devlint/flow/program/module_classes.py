@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from devlint.flow.catalog import shapes, torch_table
-from devlint.flow.catalog.concepts import MODULE, PARAMETER
+from devlint.flow.catalog.concepts import MEMBERS, MODULE, PARAMETER
 from devlint.flow.catalog.creation import FLAT, SIZED
 from devlint.flow.program.def_use import called
 from devlint.flow.program.module_bases import is_bare, is_plain
@@ -20,8 +20,6 @@ _OWN_MOVES = frozenset({"self.to", "self.cuda"})
 _KEEPING = (shapes.SAME_SHAPE | shapes.ALWAYS_MANY | frozenset({"t", "transpose", "permute"})) - {"type"}
 """Methods whose result is where the tensor is."""
 _BUILTINS = frozenset(dir(builtins))
-_HOLDERS = frozenset({PARAMETER, "torch.nn.Buffer"})
-"""What makes a tensor a part of a module."""
 _DEEPEST = 4
 _MOST_NESTED = 3
 
@@ -33,7 +31,7 @@ def has_state(info: ClassInfo) -> bool | None:
     for node, path in called(info):
         known = torch_table.module(path)
         registers = isinstance(node.func, ast.Attribute) and node.func.attr in nodes.REGISTERING
-        if registers or path in _HOLDERS or (known is not None and known.has_params):
+        if registers or path in MEMBERS or (known is not None and known.has_params):
             return True
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
@@ -52,7 +50,7 @@ def finds_its_state(info: ClassInfo) -> bool:
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in nodes.REGISTERING:
             held.append(nodes.argument(node, 1, "tensor"))
-        elif path in _HOLDERS:
+        elif path in MEMBERS:
             held.append(nodes.argument(node, 0, "data"))
     inside = list(nodes.walk(info.node))
     own = {node.id for node in inside if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}

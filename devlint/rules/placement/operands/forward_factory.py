@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind, Role
-from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN, is_legacy
+from devlint.flow.catalog.creation import ASKS_FOR_TENSORS, FROM_VALUES, UNWRITTEN
 from devlint.flow.syntax.nodes import holds, parameters
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.blocks import (
@@ -22,8 +22,9 @@ from devlint.rules.code.blocks import (
 )
 from devlint.rules.code.control_flow import is_rebound, stands_at
 from devlint.rules.code.device_owners import has_device, says_tensor
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, in_test, on_samples, shown, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_test, on_samples, shown, with_arguments
 from devlint.rules.placement.operands.integer_matrices import multiplies_integers
+from devlint.rules.placement.operands.legacy_constructors import in_constructor
 from devlint.rules.placement.operands.meetings import (
     LISTED,
     MODULE,
@@ -418,7 +419,7 @@ def _advice(meeting: Meeting, target: str, in_list: bool = False) -> str:
 
     ``in_list`` says that the other operand is a list, which has no device, but things in it.
     """
-    tensor = _in_constructor(meeting, target)
+    tensor = in_constructor(meeting, target)
     if tensor:
         return f"drop the constructor, which raises for a tensor that is on an accelerator: use `{tensor}`"
     if not target and meeting.other.device.role is Role.PLACE:
@@ -430,35 +431,3 @@ def _advice(meeting: Meeting, target: str, in_list: bool = False) -> str:
     if meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation):
         return f"create it there: `{meeting.stray.factory}(..., device={target})`"
     return f"move it there: `.to({target})`"
-
-
-def _in_constructor(meeting: Meeting, target: str) -> str:
-    """What to write instead of a constructor by type around a tensor, empty where it gets nothing of that kind.
-
-    It gets one if that is the tensor of ``target``, or compared with a number item by item, as no list can be.
-    """
-    made, name = meeting.creation, meeting.stray.factory.rpartition(".")[2]
-    if not is_legacy(meeting.stray.factory) or not isinstance(made, ast.Call) or len(made.args) != 1 or made.keywords:
-        return ""
-    (argument,) = made.args
-    known = target.endswith(".device") and _carries(argument, target.removesuffix(".device"))
-    if not known and not isinstance(argument, ast.Compare):
-        return ""
-    text = ast.unparse(argument)
-    if name == "BoolTensor" and isinstance(argument, ast.Compare):
-        return text
-    return f"{in_brackets(text)}.{name.removesuffix('Tensor').lower() or 'float'}()"
-
-
-def _carries(node: ast.expr, tensor: str) -> bool:
-    """Whether an expression is computed elementwise of a tensor, or a selection of it, and so is where that is."""
-    if isinstance(node, ast.Compare):
-        return any(_carries(part, tensor) for part in (node.left, *node.comparators))
-    if isinstance(node, ast.BinOp):
-        return _carries(node.left, tensor) or _carries(node.right, tensor)
-    if isinstance(node, ast.UnaryOp):
-        # but `not x` is a truth value of the host
-        return not isinstance(node.op, ast.Not) and _carries(node.operand, tensor)
-    if isinstance(node, ast.Subscript):
-        return _carries(node.value, tensor)
-    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == tensor
