@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.flow.syntax.names import called, dotted, method, of_self
@@ -16,9 +17,15 @@ _TRIES = ("main", "test")
 """How functions that only try something out are called."""
 
 
+@lru_cache(maxsize=8)
+def _classes(tree: ast.AST) -> dict[str, ast.ClassDef]:
+    """The classes of a file by their names."""
+    return {found.name: found for found in walk(tree) if isinstance(found, ast.ClassDef)}
+
+
 def is_set_by_base(source: Source, owner: str, name: str) -> bool:
     """Whether the constructor of a base of the file assigns an attribute before that of the class does."""
-    classes = {found.name: found for found in walk(source.tree) if isinstance(found, ast.ClassDef)}
+    classes = _classes(source.tree)
     seen, rest = {owner}, [owner]
     while rest:
         here = classes.get(rest.pop())
@@ -71,10 +78,19 @@ def moves_to_itself(source: Source, name: str, move: ast.AST) -> bool:
     return any(dotted(value) == f"self.{name}.device" for value in held)
 
 
+@lru_cache(maxsize=8)
+def _calls(tree: ast.AST) -> dict[str, list[ast.Call]]:
+    """The calls of a file by the names of what is called."""
+    found: dict[str, list[ast.Call]] = {}
+    for node in walk(tree):
+        if isinstance(node, ast.Call):
+            found.setdefault(called(node), []).append(node)
+    return found
+
+
 def _made(source: Source, owner: str) -> Iterator[ast.Call]:
     """The calls that make modules of a class in functions which do not only try it out."""
-    for call in walk(source.tree):
-        if isinstance(call, ast.Call) and called(call) == owner:
-            name = getattr(function_at(source, call), "name", "")
-            if name and not name.startswith(_TRIES):
-                yield call
+    for call in _calls(source.tree).get(owner, ()):
+        name = getattr(function_at(source, call), "name", "")
+        if name and not name.startswith(_TRIES):
+            yield call
