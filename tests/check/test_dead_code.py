@@ -117,6 +117,25 @@ def test_what_is_looked_up_uses_the_modules_in_which_it_is(root: Path, text: str
 
 
 @pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"pkg/api.py": "from loss import load\n"}, True),
+        ({"pkg/api.py": "from loss import *\n"}, True),
+        ({"pkg/__init__.py": "import loss as api\n"}, True),
+        ({"pkg/api.py": "def load(path):\n    pass\n"}, False),
+        ({"pkg/api.py": "from json import load\n"}, False),
+    ],
+)
+def test_what_is_named_in_a_module_is_what_that_module_has(root: Path, files: dict[str, str], told: bool) -> None:
+    """Seen in perception_models: a file that nobody imports, and another module with a function of that name."""
+    (root / "pkg").mkdir()
+    for name, text in files.items():
+        (root / name).write_text(text)
+    (root / "train.py").write_text("from loss import Margin\nfrom pkg import api\napi.load(Margin())\n")
+    assert ("DVL604" in found("loss.py")) is told
+
+
+@pytest.mark.parametrize(
     ("decorator", "told"),
     [
         ("torch.no_grad()", False),
@@ -167,6 +186,11 @@ def small():
         # another file's own function of that name is another one
         ("import net\nbuild = net.build\n\n\ndef small():\n    pass\n\n\nsmall()\nnet.Net().restore(path)\n", [7, 12]),
         ("def build():\n    pass\n\n\ndef small():\n    pass\n\n\nsmall(build())\n", []),
+        # what another library has under that name is another one, too; an object may have anything
+        ("import torch\ntorch.small()\ntorch.nn.build()\n", []),
+        ("import numpy as net\nnet.small()\n", []),
+        ("from train import anything\nanything.small()\n", [12]),
+        ("import numpy as net\nimport net\nnet.small()\n", [12]),
         # what another file only takes, or names in what is as dead; under another name, nobody knows
         ("from net import small\n", []),
         ("import net\n\n\ndef unused():\n    return net.small()\n", []),

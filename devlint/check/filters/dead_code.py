@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import TypeAlias
 
-from devlint.check.filters import lookups, project_files
+from devlint.check.filters import lookups, project_files, publishing
 from devlint.check.filters.definitions import How, Module, is_package, module_of
 from devlint.check.filters.inner_functions import unnamed
 from devlint.check.filters.sources import Sources
@@ -22,14 +22,6 @@ _NAMING = (".py", ".ipynb", ".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", "
 """The ends of the names of files by which something may be called."""
 _CODE = (".py", ".pyi", ".ipynb", ".sh")
 """Those of them in which no word is prose."""
-_PACKAGES = ("setup.py", "setup.cfg", "pyproject.toml")
-_METADATA = re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit\.metadata|metadata)\]|\bpackages\s*=", re.MULTILINE)
-_NAME = re.compile(rb"(?:^|[(,])\s*name\s*=\s*[\"']?([\w.-]+)", re.MULTILINE)
-_PUBLISHED = (
-    rb"(?i)\b(?:pip3?|pipx|uv|poetry|pdm|conda|mamba|pixi)\b[^\n]*\b(?:install|add)\s(?![^\n]*(?:git\+|\s-e\b|--editable))(?:[^\n]*[\s\"'])?(?:%b)\b(?!/)"
-    rb"|(?:pypi\.(?:org|python\.org)|img\.shields\.io/pypi|badge\.fury\.io/py|anaconda\.org|pepy\.tech)/[^\s)>\"]*\b(?:%b)\b"
-)
-"""How a README says that a package can be had from an index: the command, or a link to it."""
 _Key: TypeAlias = tuple[str, str]
 """A file, and the qualified name of something that it defines; an empty name for what it does when it is run."""
 _LARGEST = 1_000_000
@@ -58,7 +50,7 @@ def dead(findings: Sequence[Finding]) -> list[Finding]:
     """
     by_root: dict[tuple[str, bool], list[Finding]] = {}
     found: set[int] = set()
-    root, inner = cache(_root), cache(unnamed)
+    root, inner = cache(publishing.root), cache(unnamed)
     for finding in findings:
         if _scope(finding) and not is_of_tests(finding.filename):
             folder, installed = root(os.path.dirname(os.path.abspath(finding.filename)))
@@ -83,35 +75,6 @@ def _concerns_users(finding: Finding) -> bool:
 def _scope(finding: Finding) -> str:
     """The definition that a finding is in: at the top level of its file, or a method; empty if it is in none."""
     return "" if finding.context is None or finding.span.cell else finding.context.scope
-
-
-def _root(folder: str) -> tuple[str, bool]:
-    """Where the project of an absolute folder begins, empty if nobody knows, and whether it is published."""
-    packages: list[bytes] = []
-    for _ in range(project_files.HIGHEST):
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            break
-        texts = (held(os.path.join(folder, name)) or b"" for name in _PACKAGES if name in names)
-        packages += [text for text in texts if _METADATA.search(text)]
-        if project_files.begins(names):
-            return folder, _is_published(folder, names, packages)
-        folder = os.path.dirname(folder)
-    return "", False
-
-
-def _is_published(root: str, names: Iterable[str], packages: Sequence[bytes]) -> bool:
-    """Whether a README says how others install a project: then they use what it does not use itself.
-
-    What can be had from its repository alone, as most research code, is used there.
-    """
-    named = {
-        b"[-_.]".join(map(re.escape, re.split(rb"[-_.]", name))) for one in packages for name in _NAME.findall(one)
-    }
-    called = b"|".join(sorted(named))
-    readmes = (held(os.path.join(root, name)) or b"" for name in names if name.lower().startswith("readme"))
-    return bool(called) and any(re.search(_PUBLISHED % (called, called), text) for text in readmes)
 
 
 def _dead_in(project: _Project, findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -194,7 +157,7 @@ class _Project:
             one = None if module is None else module.definitions.get(qualified)
             if module is not None and one is not None and one.own:
                 ways = _ANY if "." in qualified else _ANY - {How.OF_OBJECT}
-                by = set(module.naming(one.name, ways, one.rows))
+                by = set(module.naming(one.name, ways, self._means(path, one.name, path), one.rows))
                 if "" not in by:
                     found[path, qualified] = {(path, name) for name in by}
         # what somebody has left off calling, no user names
@@ -226,12 +189,14 @@ class _Project:
             plain = _WORD.fullmatch(name) and not path.endswith(_CODE)
             if not plain or re.search(_MEANT.replace(b"%b", name.encode()), data, re.MULTILINE):
                 yield ""
-        elif name != key[1]:
-            yield from module.naming(name, _OF_ANOTHER_S)
-        elif self._sources.leads(here, name, key[0]):
-            yield from module.naming(name, _ANY)
         else:
-            yield from module.naming(name, _OF_ANOTHER - {How.TAKEN})
+            ways = _OF_ANOTHER_S
+            if name == key[1]:
+                ways = _ANY if self._sources.leads(here, name, key[0]) else _OF_ANOTHER - {How.TAKEN}
+            yield from module.naming(name, ways, self._means(here, name, key[0]))
+
+    def _means(self, here: str, name: str, there: str) -> Callable[[str], bool]:
+        return lambda source: self._sources.means(here, source, name, there)
 
     @cached_property
     def _sources(self) -> Sources:

@@ -6,8 +6,9 @@ import ast
 import enum
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from devlint.check.filters import project_files
 from devlint.flow.catalog.concepts import INERT_DECORATORS
@@ -47,6 +48,14 @@ class How(enum.Enum):
     """In a statement that takes it from another module and calls it something else, or offers it to others."""
 
 
+class Mention(NamedTuple):
+    """Where a name stands; after something imported, what that is: the module, and what it is in it, with dots."""
+
+    row: int
+    how: How
+    source: str = ""
+
+
 @dataclass(slots=True)
 class Module:
     """A file: what it defines at its top level, and in its classes, by qualified name, and where its names stand.
@@ -56,15 +65,20 @@ class Module:
     """
 
     definitions: dict[str, Definition]
-    mentions: dict[str, list[tuple[int, How]]] = field(default_factory=dict)
+    mentions: dict[str, list[Mention]] = field(default_factory=dict)
     taken: dict[str, list[str]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     comments: Sequence[bytes] = ()
 
-    def naming(self, name: str, ways: frozenset[How], but: tuple[int, int] = (0, 0)) -> Iterator[str]:
-        """The definitions at the top level that name something, outside some rows; empty for what is in none."""
-        for row, how in self.mentions.get(name, ()):
-            if how in ways and not but[0] <= row <= but[1]:
+    def naming(
+        self, name: str, ways: frozenset[How], means: Callable[[str], bool], but: tuple[int, int] = (0, 0)
+    ) -> Iterator[str]:
+        """The definitions at the top level that name something, outside some rows; empty for what is in none.
+
+        ``means`` is whether it may be what is asked for after the name of something imported.
+        """
+        for row, how, source in self.mentions.get(name, ()):
+            if how in ways and not but[0] <= row <= but[1] and (how is not How.OF_MODULE or means(source)):
                 yield self._around(row)
 
     def gave_up(self, qualified: str) -> bool:
@@ -105,20 +119,29 @@ class _Mentions(ast.NodeVisitor):
         self._module = module
         self._installed = installed
         self._offers = installed and package
-        self._imported: set[str] = set()
+        self._imported: dict[str, str] = {}
 
-    def _add(self, name: str, row: int, how: How) -> None:
-        self._module.mentions.setdefault(name, []).append((row, how))
+    def _add(self, name: str, row: int, how: How, source: str = "") -> None:
+        self._module.mentions.setdefault(name, []).append(Mention(row, how, source))
 
     def visit_Module(self, node: ast.Module) -> None:
         """What is imported anywhere in it first: it may stand below who names it."""
         for one in ast.walk(node):
-            if isinstance(one, ast.Import | ast.ImportFrom):
-                self._imported.update(alias.asname or alias.name.partition(".")[0] for alias in one.names)
+            if isinstance(one, ast.Import):
+                for alias in one.names:
+                    first = alias.name.partition(".")[0]
+                    self._bind(alias.asname or first, alias.name if alias.asname else first)
+            elif isinstance(one, ast.ImportFrom):
+                for alias in one.names:
+                    self._bind(alias.asname or alias.name, _joined(_source(one), alias.name))
         self.generic_visit(node)
 
+    def _bind(self, name: str, source: str) -> None:
+        """What is imported under one name from two places may be anything."""
+        self._imported[name] = source if self._imported.get(name, source) == source else ""
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        source = "." * node.level + (node.module or "")
+        source = _source(node)
         for alias in node.names:
             if alias.name == "*":
                 self._module.stars.append(source)
@@ -132,11 +155,16 @@ class _Mentions(ast.NodeVisitor):
             self._add(node.id, node.lineno, How.BARE)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        root = node.value
+        row = node.end_lineno or node.lineno
+        root, parts = node.value, []
         while isinstance(root, ast.Attribute):
+            parts.append(root.attr)
             root = root.value
-        of_module = isinstance(root, ast.Name) and root.id in self._imported
-        self._add(node.attr, node.end_lineno or node.lineno, How.OF_MODULE if of_module else How.OF_OBJECT)
+        if isinstance(root, ast.Name) and root.id in self._imported:
+            source = self._imported[root.id]
+            self._add(node.attr, row, How.OF_MODULE, source and ".".join([source, *reversed(parts)]))
+        else:
+            self._add(node.attr, row, How.OF_OBJECT)
         self.visit(node.value)
 
     def visit_Constant(self, node: ast.Constant) -> None:
@@ -162,6 +190,14 @@ class _Mentions(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if self._installed or not (isinstance(node.target, ast.Name) and node.target.id == "__all__"):
             self.generic_visit(node)
+
+
+def _source(node: ast.ImportFrom) -> str:
+    return "." * node.level + (node.module or "")
+
+
+def _joined(source: str, name: str) -> str:
+    return f"{source}{name}" if source.endswith(".") else f"{source}.{name}"
 
 
 def _defined(body: list[ast.stmt]) -> dict[str, Definition]:

@@ -18,14 +18,31 @@ class Sources:
         self._module = module
         self._root = root
         self._files: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._names: set[str] = set()
         for path in files:
             parts = _parts(os.path.relpath(path, root))
+            self._names.update(parts)
             if parts:
                 self._files.setdefault(parts[-1], []).append((parts, path))
 
     def leads(self, here: str, name: str, there: str) -> bool:
         """Whether a name that stands in a file by itself may mean what another file of the project defines."""
         return self._leads(here, name, there, {here})
+
+    def means(self, here: str, source: str, name: str, there: str) -> bool:
+        """Whether what a file names after something imported may be what another file, or it itself, defines.
+
+        What is no module is an object, which may have anything, but for one of another library.
+        """
+        paths = list(self._of(source, here)) if source else []
+        if not paths:
+            return not source or source.startswith(".") or source.partition(".")[0] in self._names
+        return any(self._has(path, name, there, {path}) for path in paths)
+
+    def _has(self, path: str, name: str, there: str, seen: set[str]) -> bool:
+        """Whether a name of a file's may be what another one defines, or it itself."""
+        other = None if path == there else self._module(path)
+        return other is None or (name not in other.definitions and self._leads(path, name, there, seen))
 
     def _leads(self, here: str, name: str, there: str, seen: set[str]) -> bool:
         module = self._module(here)
@@ -35,12 +52,10 @@ class Sources:
             for path in self._of(source, here):
                 if path == there:
                     return True
-                if path in seen:
-                    continue
-                seen.add(path)
-                other = self._module(path)
-                if other is None or (name not in other.definitions and self._leads(path, name, there, seen)):
-                    return True
+                if path not in seen:
+                    seen.add(path)
+                    if self._has(path, name, there, seen):
+                        return True
         return False
 
     def _of(self, source: str, here: str) -> Iterator[str]:
