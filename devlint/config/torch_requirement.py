@@ -410,7 +410,7 @@ _READERS: Readers = {
 }
 """By the name of a file: what gives its requirements as text; the first kind that has a bound for torch is meant."""
 _DOCUMENT = r"(?:[^/]*\.(?:md|rst|txt)|[^/.]*)"
-_INSTALLING = r"(?:install|environment|set_?up|quick[_-]?start|getting[_-]?started)"
+_INSTALLING = r"(?:install|environment|set_?up|quick[_-]?start|get(?:ting)?[_-]?started)"
 """How documents are called that say how to begin."""
 _SET_UP = r"(?:[^/]*[_-])?(?:install|setup|set_up|create|env|environment|conda|requirements)(?:[_-][^/]*)?\.sh"
 """Scripts that make an environment."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator as operators
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from devlint import device
 from devlint.device import AVAILABLE, NEVER, Kind, Truth, Wanted
@@ -201,13 +203,27 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
             return Flag(Truth(value.value is None))
         if _surely_set(predicates.held(frame, left) if isinstance(left, ast.Attribute) else value):
             return Flag(NEVER)
-    if not isinstance(operator, (ast.Eq, ast.NotEq)):
+    asked = device_conditions.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None
+    return _of_literals(frame, left, operator, right) if asked is None and frame.inlined else asked
+
+
+def _of_literals(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Flag | None:
+    """What comes of comparing two literals, as a caller passes them, or by default."""
+    compare = _COMPARISONS.get(_OPERATORS.get(type(operator), ""))
+    first, second = (_literal(frame, side) for side in (left, right))
+    if compare is None or first is None or second is None:
         return None
-    asked = device_conditions.asked(frame, left, right)
-    if asked is None and frame.inlined and isinstance(value, Const) and isinstance(right, ast.Constant):
-        # both are literals: as a caller passes them, or by default
-        return Flag(Truth(value.value == right.value))
-    return asked
+    try:
+        return Flag(Truth(compare(first.value, second.value)))
+    except TypeError:
+        return None
+
+
+def _literal(frame: Frame, node: ast.expr) -> Const | None:
+    if isinstance(node, ast.Constant):
+        return Const(node.value)
+    value = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+    return value if isinstance(value, Const) else None
 
 
 def _surely_set(value: Value | None) -> bool:
@@ -270,6 +286,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Gt: ">", ast.LtE: ">", ast.GtE: ">=", ast.Lt: ">=",
 }  # fmt: skip
 """Opposites share their text, so that both branches hang on one guard."""
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": operators.eq, ">": operators.gt, ">=": operators.ge}
 
 
 def names_accelerator(node: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from devlint.flow.domain.join import join
 from devlint.flow.domain.objects import Function, Instance, Module, mapped
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, placement
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Unknown, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Unknown, Value
 from devlint.flow.program.observations import Observed
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import annotated, is_device_name, may_be_none
@@ -70,9 +70,18 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
         elif slot.unknown.hint == "tensor" and (frame.interpreter.index.label or _is_strange(value)):
             value = _shown(value)
         env[slot.name] = _as_seen(frame, value)
+    complete = told and keywords.keys() <= {slot.name for slot in slots}
+    _bind_the_rest(info, env, complete)
+
+
+def _bind_the_rest(info: FunctionInfo, env: dict[str, Value], complete: bool) -> None:
+    """Bind what takes the arguments that have no name; ``complete`` is whether no keyword is given but such as have."""
+    arguments = info.node.args
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
             env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
+    if arguments.kwarg is not None and complete:
+        env[arguments.kwarg.arg] = Mapping(())
 
 
 def _as_seen(frame: Frame, value: Value) -> Value:

@@ -33,7 +33,7 @@ from devlint.rules.code.control_flow import runs_in_forward, stands_at
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import fix_of, in_test, measures, quoted, with_arguments
 from devlint.rules.transfers.creating import HANDFUL, LEGACY, creating, made_beside, reads_the_host
-from devlint.rules.transfers.destination import destination, is_like_another, target_of
+from devlint.rules.transfers.destination import destination, follows_the_host, is_like_another, target_of
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import ArrayCopy, IndexCopy, Transfer
 from devlint.source.syntax import walk
@@ -118,7 +118,8 @@ class CreateThenMove(Rule):
     - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports.
     - An index is drawn, `x[torch.randperm(n)]`, or becomes a mask, `torch.arange(n) < k`, which is to be waited for
       where it is on an accelerator; and what is indexed is an argument of a function that no module calls.
-    - Where the tensor goes is not known, or is the CPU.
+    - Where the tensor goes is not known, or is the CPU, as the device of an item of a loop is that stays where it is
+      while others beside it are moved.
 
     ## Fix safety
     Safe where the values are the same on every device: `zeros`, `ones`, `full`, `empty`, `eye`, `arange` of whole
@@ -156,7 +157,7 @@ class CreateThenMove(Rule):
             # the same values each time, of which DVL202 tells
             return
         meant = any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
-        if meant or not _goes_away(site):
+        if meant or not _goes_away(site) or follows_the_host(self.source, site):
             return
         if self._overwritten(site):
             return

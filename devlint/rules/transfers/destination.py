@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind, Role
-from devlint.rules.code.blocks import keyword_of
+from devlint.rules.code.blocks import keyword_of, way_to
 from devlint.rules.code.edits import short
 from devlint.sites.transfers import Transfer
+from devlint.source.syntax import walk
 from devlint.source.tree import Source
+
+_MOVES = ("to", "cuda")
 
 
 def target_of(source: Source, site: Transfer) -> str:
@@ -27,6 +30,34 @@ def destination(source: Source, site: Transfer) -> str:
     # what a device is called elsewhere, such as in the constructor, says nothing here
     said = site.target is not None and site.target.kind is Kind.SYMBOL and site.target.role is Role.DEVICE
     return f"`{text}`" if text.endswith("device") or (said and site.plain) else str(site.target)
+
+
+def follows_the_host(source: Source, site: Transfer) -> bool:
+    """Whether a move goes to where one item of a loop is that stays, while the loop moves others beside it."""
+    node = site.target_node
+    owner = node.value if isinstance(node, ast.Attribute) and node.attr == "device" else node
+    if not isinstance(owner, ast.Name):
+        return False
+    for loop, _ in way_to(source, site.node):
+        if isinstance(loop, (ast.For, ast.AsyncFor)):
+            items = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+            moved = _moved(loop) & items if owner.id in items else set()
+            if moved and owner.id not in moved:
+                return True
+    return False
+
+
+def _moved(loop: ast.For | ast.AsyncFor) -> set[str]:
+    """The names to which a move is applied in a loop, whatever is done to them before."""
+    calls = (node for node in walk(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    found: set[str] = set()
+    for call in calls:
+        inner: ast.expr = call.func
+        if isinstance(inner, ast.Attribute) and inner.attr in _MOVES:
+            while isinstance(inner, (ast.Attribute, ast.Call)):
+                inner = inner.func if isinstance(inner, ast.Call) else inner.value
+            found |= {inner.id} if isinstance(inner, ast.Name) else set()
+    return found
 
 
 def is_like_another(site: Transfer) -> bool:
