@@ -280,6 +280,8 @@ def _any(*answers: bool | None) -> bool | None:
 CPU = Device(Kind.CPU)
 IMPLIED_CPU = Device(Kind.CPU, implied=True)
 UNKNOWN = Device(Kind.UNKNOWN)
+NOWHERE = Device(Kind.UNKNOWN, text="nowhere")
+"""Where that is which never comes to be, since what makes it raises: below every device, as UNKNOWN is above."""
 
 
 def accelerator(type_: str, index: int | None = None) -> Device:

@@ -28,8 +28,12 @@ _MOST_KINDS = 4
 
 def join(first: Value, second: Value, guard: Condition) -> Value:
     """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
-    if first is second or first == second:
+    if first is second or first == second or is_lost(second):
         return first
+    return second if is_lost(first) else _join(first, second, guard)
+
+
+def _join(first: Value, second: Value, guard: Condition) -> Value:
     if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
         return _join_values(first, second, guard)
     for one, two in ((first, second), (second, first)):
@@ -55,6 +59,13 @@ def join(first: Value, second: Value, guard: Condition) -> Value:
     if one_place is not None and two_place is not None:
         return TensorType(device.choice(guard, one_place, two_place))
     return _join_containers(first, second, guard)
+
+
+def is_lost(value: Value) -> bool:
+    """Whether it never comes to be, since what makes it, or something in it, raises."""
+    if isinstance(value, Sequence):
+        return is_lost(value.item) or any(map(is_lost, value.items or ()))
+    return isinstance(value, Tensor) and value.device is device.NOWHERE
 
 
 def type_place(value: Value | None) -> Device | None:
@@ -194,6 +205,8 @@ def gather(first: Sequence, second: Sequence) -> Value:
 
 def add_item(known: Value, added: Value) -> Value:
     """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
+    if is_lost(added):
+        return known
     if isinstance(known, Tensor) and isinstance(added, Tensor):
         if known.device.kind is added.device.kind is Kind.CPU or added.device in _among(known.device):
             return known

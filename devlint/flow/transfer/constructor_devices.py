@@ -14,7 +14,7 @@ from devlint.flow.domain.tensors import DeviceValue, named_place, names_device, 
 from devlint.flow.domain.values import Const, Unknown, Value, is_none
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
-from devlint.flow.syntax import bindings
+from devlint.flow.syntax import bindings, nodes
 
 _OF_A_CONSTRUCTOR = r".*__init__:\d+:\w+"
 """The symbol of a parameter of a constructor, as it was passed."""
@@ -105,14 +105,18 @@ def _may_be_away(value: Value) -> bool:
 
 def is_placed(call: Call, info: ClassInfo) -> bool:
     """Whether a constructor is told where to make the object, or gets tensors of elsewhere, which it may keep."""
-    if any(names_device(value) or tensor_away(value) for value in call.values()):
-        return True
     made = info.method("__init__")
     taken = [parameter.arg for parameter in made.parameters[1:]] if made is not None else []
+    inside = () if made is None else nodes.walk(made.node)
+    read = {node.id for node in inside if isinstance(node, ast.Name)}
+    named = [*zip(taken, call.positional, strict=False), *call.keywords.items()]
+    ignored = [value for name, value in named if name in taken and name not in read]
+    given = (value for value in call.values() if not any(value is one for one in ignored))
+    if any(names_device(value) or tensor_away(value) for value in given):
+        return True
     if (call.open or call.starred) and any(map(is_device_name, taken)):
         return True
-    given = [*zip(taken, call.positional, strict=False), *call.keywords.items()]
-    return any(is_device_name(name) and not _is_default(value) for name, value in given)
+    return any(is_device_name(name) and not _is_default(value) for name, value in named)
 
 
 def _is_default(value: Value) -> bool:

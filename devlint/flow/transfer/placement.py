@@ -88,7 +88,7 @@ def stranded(tensor: Tensor) -> Tensor:
     """
     if not is_sure(tensor.device):
         return replace(tensor, derived=True, origin=tensor.origin.plain())
-    return replace(tensor, device=device.UNKNOWN, derived=True, near=device.UNKNOWN, origin=tensor.origin.plain())
+    return replace(tensor, device=device.NOWHERE, derived=True, near=device.UNKNOWN, origin=tensor.origin.plain())
 
 
 def is_sure(place: Device) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import device
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
@@ -36,7 +35,7 @@ def _shaped(call: Call, tensors: list[Value]) -> Tensor | None:
     """The tensor that comes of some; ``None`` where none of them is known."""
     result = placement.blend(*tensors)
     pattern = next((value.value for value in call.positional if isinstance(value, Const)), None)
-    if not tensors or result.device == device.UNKNOWN:
+    if not tensors or not result.device.known:
         return None
     axes = pattern.partition(_ARROW)[2].split() if isinstance(pattern, str) and _ARROW in pattern else None
     return replace(result, many=None if axes is None else bool(axes), rank=None, certain=True)

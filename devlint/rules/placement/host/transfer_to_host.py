@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
+from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, LoopRound, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.flow.catalog.concepts import NUMPY
 from devlint.immutable import immutable
@@ -122,7 +122,9 @@ def _settled_on_cpu(device: Device) -> bool:
         return True
     if device.then is None or device.other is None or _chosen(device):
         return False
-    return any(not side.implied and _settled_on_cpu(side) for side in (device.then, device.other))
+    sides = (not side.implied and _settled_on_cpu(side) for side in (device.then, device.other))
+    # of the rounds of a loop, one comes after the other
+    return all(sides) if isinstance(device.guard, LoopRound) else any(sides)
 
 
 def _shown(device: Device) -> str:

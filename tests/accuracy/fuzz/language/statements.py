@@ -256,7 +256,6 @@ def show(w: Writer) -> None:
 
 def name_device(w: Writer) -> None:
     """A name for a device."""
-    text = w.fresh("device")
     expression, place, info = w.choose(
         (
             ('torch.device("cuda" if torch.cuda.is_available() else "cpu")', CUDA, "object"),
@@ -271,9 +270,10 @@ def name_device(w: Writer) -> None:
     )
     if not expression:
         expression, place = f'"cuda" if {branches.condition(w)} else "cpu"', ANY
-    known = [name for name in w.own(DEVICE) if name.info == info]
-    if known and w.chance(20):
-        text = w.choose(known).text
+    # another name of the top level is the CPU only as long as nobody writes something else there
+    kind = "cpu_device" if place == CPU else "device"
+    known = [name.text for name in w.own(DEVICE) if name.info == info and name.text.startswith(kind)]
+    text = w.choose(known) if known and w.chance(20) else w.fresh(kind)
     w.use("device: named")
     w.line(f"{text} = {expression}")
     w.declare(text, DEVICE, place, info)
