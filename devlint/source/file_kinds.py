@@ -6,6 +6,7 @@ What something costs, or where else it could run, hardly matters in some of them
 from __future__ import annotations
 
 import re
+from fnmatch import translate
 
 _OF_TESTS = ("_test.py", "_tests.py")
 """How the names of files of tests end."""
@@ -18,8 +19,8 @@ PATTERNS = {
     "notebooks": ("*.ipynb",),
     "examples": ("example/", "examples/", "demo/", "demos/", "tutorial/", "tutorials/"),
     "vendored": (
-        "vendor/", "vendors/", "vendored/", "_vendor/", "third_party/", "third-party/", "thirdparty/", "3rdparty/",
-        "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
+        "vendor/", "vendors/", "vendored/", "*_vendor/", "*_vendored/", "third_party/", "third-party/", "thirdparty/",
+        "3rdparty/", "3rd_party/", "extern/", "external/", "externals/", "dependencies/", "submodules/",
         "lightning_logs/", "wandb/", "mlruns/",
         "backup/", "backups/", "bak/", "archive/", "archived/", "obsolete/", "outdated/", "deprecated/",
         "legacy/", "old/", "unused/", "attic/", "scratch/", "draft/", "drafts/",
@@ -27,7 +28,7 @@ PATTERNS = {
 }  # fmt: skip
 """What each kind of files is called, as patterns of git's ignore files; what a run logs, or is put aside, is a copy."""
 _EXAMPLES = frozenset(pattern.rstrip("/") for pattern in PATTERNS["examples"])
-_VENDORED = frozenset(pattern.rstrip("/") for pattern in PATTERNS["vendored"])
+_VENDORED = re.compile("|".join(translate(pattern.rstrip("/")) for pattern in PATTERNS["vendored"]))
 
 
 _TESTS = re.compile(r"^(?:import pytest\b|from torch\.autograd(?:\.gradcheck)? import .*\bgradcheck\b)", re.MULTILINE)
@@ -58,7 +59,7 @@ def is_of_tests(filename: str, text: str = "") -> bool:
 
 def is_vendored(filename: str) -> bool:
     """Whether a file is a copy that a project keeps, of other people's code or of what its own once was."""
-    return any(folder.lower() in _VENDORED for folder in _folders(filename))
+    return any(_VENDORED.match(folder.lower()) for folder in _folders(filename))
 
 
 def is_example(filename: str) -> bool:

@@ -54,6 +54,24 @@ def test_what_alone_has_a_licence_is_a_copy(copy: Path) -> None:
     assert codes(".") == ["DVL102"]
 
 
+@pytest.mark.parametrize(("name", "told"), [("yolo-main", False), ("yolo-master", False), ("yolo-v2", True)])
+def test_what_was_downloaded_into_a_project_is_a_copy(copy: Path, name: str, told: bool) -> None:
+    """Seen in a benchmark of generators for tables: each of them in a folder called as its archive is."""
+    (copy / "LICENSE.txt").unlink()
+    copy.rename(copy.parent / name)
+    assert codes(".") == (["DVL102", "DVL701"] if told else ["DVL102"])
+
+
+def test_a_project_that_was_downloaded_itself_is_no_copy(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = copy.parents[1]
+    (root / "LICENSE").unlink()
+    (root / ".git").rmdir()
+    (copy / "LICENSE.txt").unlink()
+    here = copy.rename(copy.parent / "yolo-main")
+    monkeypatch.chdir(here)
+    assert codes(".") == ["DVL102", "DVL701"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -1,4 +1,4 @@
-"""Names that a later torch takes away are no news to a project that says it has ended."""
+"""Names that a later torch takes away, and hints, are no news to a project that says it has ended."""
 
 from __future__ import annotations
 
@@ -48,11 +48,13 @@ def root(tmp_path: Path) -> Path:
         "Fast ViT\n========\nThis Python package\nhas been discontinued.\n",
     ],
 )
-def test_deprecated_names_in_a_project_that_has_ended_are_for_who_asks(root: Path, readme: str) -> None:
+def test_hints_and_deprecated_names_in_a_project_that_has_ended_are_for_who_asks(root: Path, readme: str) -> None:
     assert found(root) == ["DVL604", "DVL701"]
     (root / "README.md").write_text(readme, encoding="utf-8")
-    assert found(root) == ["DVL604"]
-    assert found(root, "--extend-select", "DVL701") == ["DVL604", "DVL701"]
+    assert found(root) == []
+    assert found(root, "--extend-select", "DVL701") == ["DVL701"]
+    (root / "step.py").write_text(STEP + "x = torch.ones(3)\nx.cuda()\n")
+    assert found(root) == ["DVL102"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,16 @@ _LICENCE = re.compile(r"(?:licen[cs]e|copying)(?:[-_][\w-]+)?(?:\.(?:txt|md|rst)
 """The names of files that say under which terms a folder may be used."""
 _NOTICE = re.compile(rb"(?i)copyright\s+(?:\(c\)|\xc2\xa9|\d{4})([^\n]*)")
 """Who holds the rights on it."""
+_ARCHIVE = re.compile(r".+-(?:main|master)")
+"""How a folder is called into which somebody unpacked a repository as it was downloaded."""
 _FORMAL = frozenset(b"all and authors contributors its inc ltd corporation present reserved rights team the".split())
 
 
 def copied(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings, but for errors, in a folder that somebody else licenses than the project around it."""
+    """Those of a run's findings, but for errors, in a folder that somebody else licenses than the project around it.
+
+    Or in one that was downloaded into it.
+    """
     copy = cache(_is_copy)
     mild = (finding for finding in findings if finding.severity < Severity.ERROR)
     return [finding for finding in mild if copy(os.path.dirname(os.path.abspath(finding.filename)))]
@@ -31,11 +36,15 @@ def _is_copy(folder: str) -> bool:
     A licence of the same holders is the project's own, whatever it says.
     """
     inner: set[bytes] = set()
+    downloaded = False
     for _ in range(project_files.HIGHEST):
         try:
             names = os.listdir(folder)
         except OSError:
             return False
+        if downloaded and project_files.begins(names):
+            return True
+        downloaded = downloaded or _ARCHIVE.fullmatch(os.path.basename(folder)) is not None
         licences = (held(os.path.join(folder, name)) for name in names if _LICENCE.fullmatch(name))
         texts = {text for text in licences if text}
         if inner and texts:

@@ -1,4 +1,4 @@
-"""Projects that say in their README that nobody maintains them: no torch that is still to come matters to them."""
+"""Projects that say in their README that nobody maintains them: nobody takes a hint there, or meets a new torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from devlint.check.filters import project_files
-from devlint.finding import Finding
+from devlint.finding import Finding, Severity
 from devlint.rules.registry import registry
 from devlint.source.files import held
 
@@ -28,9 +28,10 @@ _WE = re.compile(rf"(?i)\b(?:no longer|not) (?:actively )?maintain(?:ing)? (?:th
 
 
 def outlasted(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings that speak of what a later torch takes away, in projects that nobody maintains."""
-    rules, ended = registry(), cache(_ended)
-    about = (one for one in findings if one.code in rules and rules[one.code].deprecates)
+    """Those of a run's findings that are hints, or of what a later torch takes away, in projects that have ended."""
+    ended = cache(_ended)
+    deprecated = frozenset(code for code, rule in registry().items() if rule.deprecates)
+    about = (one for one in findings if one.severity is Severity.INFO or one.code in deprecated)
     return [finding for finding, root in project_files.rooted(about) if root and ended(root)]
 
 

@@ -139,7 +139,16 @@ class UnregisteredSubmodule(Rule):
         # or makes each of them where it belongs
         node = site.value.node
         empty = isinstance(node, ast.Dict) and not node.keys
-        return empty and bool(put) and all(method_of(value) in _MOVES for value in put)
+        if empty and bool(put) and all(method_of(value) in _MOVES for value in put):
+            return True
+        # and gives the parameters of each to an optimizer
+        made = node.elts if isinstance(node, ast.List) else [node.elt] if isinstance(node, ast.ListComp) else []
+        trained = re.compile(rf"self\.{site.name}\[[^\]]*\]\.parameters\(")
+        return (
+            bool(made)
+            and all(method_of(value) in _MOVES for value in made)
+            and any(map(trained.search, self.source.lines))
+        )
 
     def _moves_each(self, site: Attribute) -> bool:
         """Whether another method than the constructor goes over the modules and moves them."""
