@@ -241,8 +241,8 @@ class Interpreter(ABC):
         """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
 
     @abstractmethod
-    def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
-        """A function is defined inside of another."""
+    def defined(self, frame: Frame, info: FunctionInfo | ClassInfo, closure: tuple[Environment, ...]) -> None:
+        """A function or a class is defined inside of a function."""
 
     @abstractmethod
     def moves_batches(self, loaders: tuple[int, ...]) -> bool:

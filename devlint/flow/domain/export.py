@@ -14,7 +14,7 @@ from devlint.flow.domain.objects import mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Flag, Mapping, Named, Opaque, Value
-from devlint.flow.program.symbols import ELSEWHERE
+from devlint.flow.program.identity import ELSEWHERE
 from devlint.immutable import replace
 from devlint.sites.base import Step
 

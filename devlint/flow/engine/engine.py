@@ -42,7 +42,7 @@ from devlint.flow.observers.placement.unregistered_modules import UnregisteredMo
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.program import mutations, release
 from devlint.flow.program.def_use import inherits_deeply
-from devlint.flow.program.module_classes import left_later, made_later
+from devlint.flow.program.module_classes import is_alone, left_later, made_later
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
@@ -80,7 +80,7 @@ class Engine(Interpreter):
         self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
-        self._pending: list[tuple[FunctionInfo, tuple[Environment, ...]]] = []
+        self._pending: list[tuple[FunctionInfo | ClassInfo, tuple[Environment, ...]]] = []
         self._passed_by: list[FunctionInfo] = []
         # what the top level has when it calls a function, of which it calls no more later
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
@@ -122,8 +122,11 @@ class Engine(Interpreter):
             elif function.owner is None:
                 self._passed_by.append(function)
         while self._pending:
-            function, closure = self._pending.pop()
-            self.run_alone(function, closure)
+            inner, closure = self._pending.pop()
+            if isinstance(inner, FunctionInfo):
+                self.run_alone(inner, closure)
+            elif is_alone(inner):
+                self._run_class(inner, closure)
         training = self.component(CallContexts).in_each_step()[1]
         for function in self._passed_by:
             # it may wait, whatever else it does
@@ -165,8 +168,8 @@ class Engine(Interpreter):
         frame.state.heap = outer
         return [site for site in heard if not isinstance(site, Hint)]
 
-    def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
-        """A nested function is known to the frames around it, and runs on its own once they are done."""
+    def defined(self, frame: Frame, info: FunctionInfo | ClassInfo, closure: tuple[Environment, ...]) -> None:
+        """A nested definition is known to the frames around it, and runs on its own once they are done."""
         self.kept.append(frame)
         wanted = not frame.inlined and frame.info is not None and frame.info.triggered and not self.muted
         if wanted and all(info is not known for known, _ in self._pending):
@@ -183,7 +186,7 @@ class Engine(Interpreter):
 
     # -- classes -----------------------------------------------------------------------------------------------------
 
-    def _run_class(self, info: ClassInfo) -> None:
+    def _run_class(self, info: ClassInfo, closure: tuple[Environment, ...] = ()) -> None:
         called = {name for name, method in info.methods.items() if method in self._worlds}
         if not called and not self.index.triggered(info.node) and not self._inherits(info):
             self._passed_by += info.methods.values()
@@ -198,7 +201,7 @@ class Engine(Interpreter):
                 or name in called
                 or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
             ):
-                self.run_alone(method)
+                self.run_alone(method, closure)
             else:
                 self._passed_by.append(method)
 

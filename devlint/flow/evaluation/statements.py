@@ -183,6 +183,10 @@ def _class(frame: Frame, node: ast.ClassDef) -> None:
         for item in node.body:
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 define(inner, item)
+            elif isinstance(item, ast.ClassDef):
+                _class(inner, item)
+        if frame.info is not None:
+            frame.interpreter.defined(frame, info, (frame, *frame.closure))
 
 
 def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:

@@ -10,3 +10,7 @@ _identities = itertools.count(1)
 def identity() -> int:
     """A number that no other object of this run has."""
     return next(_identities)
+
+
+ELSEWHERE = "|"
+"""How the keys begin that were given in another file."""

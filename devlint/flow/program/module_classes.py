@@ -188,3 +188,9 @@ def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:
         return True
     inner = info.index.classes.get(path) or info.index.outside(name, path)
     return inner is not None and (inner is info or not inner.is_module or _only_tensors(inner, depth + 1))
+
+
+def is_alone(info: ClassInfo) -> bool:
+    """Whether no other class of the file that is known, and has methods, has its name."""
+    owners = (method.owner for method in info.index.functions.values())
+    return all(owner is info or owner is None or owner.name != info.name for owner in owners)

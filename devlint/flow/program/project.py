@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program import release, relevance
-from devlint.flow.program.symbols import ELSEWHERE, ClassInfo, FunctionInfo, Index
+from devlint.flow.program.identity import ELSEWHERE
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax.bindings import Outline
 from devlint.flow.syntax.nodes import DEFINITIONS
 

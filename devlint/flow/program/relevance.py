@@ -47,6 +47,7 @@ _ATTRIBUTE = re.compile(r"self\.\w+ *(?::[^=]+)?\Z")
 _CALLED = re.compile(r"(\w+)\(")
 _MENTION = re.compile(r"(?<!\bself)\.(\w+)|\bself\.(\w+)\(")
 """An attribute, or a method that ``self`` calls: ``self.name`` alone is an attribute of that name of another class."""
+_IMPORT = re.compile(r"(?:^|;)[ \t]*(?:from|import)[ \t]+([\w., \t]+)", re.MULTILINE)
 _METHOD = re.compile(r"\.(\w+)\(")
 
 
@@ -102,6 +103,11 @@ def called_of(module: str, text: str) -> Iterator[str]:
         match = _CALLED.match(text, at + len(module) + 1)
         if match is not None:
             yield match[1]
+
+
+def imported(text: str) -> Iterator[str]:
+    """The modules that a text imports, wherever it does."""
+    return (name.strip() for names in _IMPORT.findall(text) for name in names.split(","))
 
 
 def spoken_of(words: Collection[str], text: str) -> Iterator[int]:

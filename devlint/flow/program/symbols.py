@@ -23,7 +23,6 @@ from devlint.source.syntax import line_starts
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
-_IMPORT = re.compile(r"(?:^|;)[ \t]*(?:from|import)[ \t]+([\w., \t]+)", re.MULTILINE)
 
 
 @dataclass(eq=False)
@@ -284,6 +283,8 @@ class Index(nodes.Holder):
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
+        self._made: dict[ast.ClassDef, ClassInfo] = {}
+        self._outermost: dict[str, ast.ClassDef] = {}
         needed = self.needs(tree.body)
         self.dedicated = bool(needed)
         self.bound = "cuda" in needed
@@ -301,6 +302,7 @@ class Index(nodes.Holder):
         self.imports = {**meant, **self.imports}
         self._look_for_triggers()
         self._collect(tree.body)
+        self._outermost = {info.name: info.node for info in self.classes.values()}
         self._trigger_callers()
 
     def needs(self, statements: Iterable[ast.AST]) -> set[str]:
@@ -312,8 +314,7 @@ class Index(nodes.Holder):
 
     def runs(self, what: str) -> bool:
         """Whether a package that is imported, wherever that is, runs "training" or "processes" by itself."""
-        named = (name.strip() for names in _IMPORT.findall(self._text) for name in names.split(","))
-        return any(what in row.runs for row in self.catalog.packages(named))
+        return any(what in row.runs for row in self.catalog.packages(relevance.imported(self._text)))
 
     def _look_for_triggers(self) -> None:
         mentioned = itertools.chain(relevance.places(self._text), relevance.aliases(self.imports.items(), self._text))
@@ -428,14 +429,15 @@ class Index(nodes.Holder):
 
     def class_(self, node: ast.ClassDef) -> ClassInfo:
         """The info of a class, made when first asked for."""
-        known = self.classes.get(node.name)
-        if known is not None and known.node is node:
-            return known
-        info = ClassInfo(node, tuple(self.resolve(names.dotted(base)) or "?" for base in node.bases), self)
-        self.classes[node.name] = info
-        for item in top_level(node.body):
-            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                info.methods[item.name] = self.function(item, info)
+        info = self._made.get(node)
+        if info is None:
+            info = ClassInfo(node, tuple(self.resolve(names.dotted(base)) or "?" for base in node.bases), self)
+            self._made[node] = info
+            inside = (item for item in top_level(node.body) if isinstance(item, FunctionNode))
+            info.methods.update((item.name, self.function(item, info)) for item in inside)
+        # a class inside of something takes no name from one that has it everywhere
+        if self._outermost.get(node.name, node) is node:
+            self.classes[node.name] = info
         return info
 
     def _collect(self, body: list[ast.stmt]) -> None:
@@ -444,7 +446,3 @@ class Index(nodes.Holder):
                 self.class_(node)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.function(node)
-
-
-ELSEWHERE = "|"
-"""How the keys begin that were given in another file."""
