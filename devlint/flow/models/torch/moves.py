@@ -11,7 +11,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of, scope_of_placement
-from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
+from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN
 from devlint.flow.domain.join import type_place
 from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.provenance import Origin
@@ -208,6 +208,19 @@ def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
         observer.on_relocation(frame, module, place, step)
     havoc.move(frame, frame.place_of(module))
     frame.put(module, place, step)
+    _take_along(frame, module, place, step)
+
+
+def _take_along(frame: Frame, module: Module, place: Device, step: Step) -> None:
+    """What the code at hand has registered in a module, or in a part of it, goes with the module."""
+    heap, whole, left = frame.state.heap, {module.oid}, [module]
+    while left:
+        parts = [part for part in CHILDREN.of(heap, left.pop().oid) or () if part.oid not in whole]
+        whole.update(part.oid for part in parts)
+        left += parts
+    for key, held in list(heap.items()):
+        if key[0] in whole and isinstance(held, Tensor) and held.buffer:
+            heap[key] = held.placed(place, (step,))
 
 
 def _initialize(frame: Frame, call: Call, place: Device | None) -> None:

@@ -34,6 +34,9 @@ def proves(call: Call, name: str) -> bool:
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """The result of ``tensor.name(...)``."""
+    if node.attr == "float" and isinstance(receiver, Tensor) and receiver.grad == "parameter":
+        # of that type are the numbers of most, which it returns as they are
+        return receiver
     return numbered(call, f"torch.Tensor.{node.attr}", _method(frame, call, receiver, node))
 
 
