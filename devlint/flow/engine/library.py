@@ -27,6 +27,7 @@ from devlint.flow.observers.hints.placed_siblings import PlacedSiblings
 from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
 from devlint.flow.observers.hints.returned_creations import ReturnedCreations
 from devlint.flow.observers.hints.same_shape import SameShape
+from devlint.flow.observers.hints.unfetched import Unfetched
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
 from devlint.flow.observers.placement.generator_states import GeneratorStates
@@ -69,6 +70,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     SameShape,
     ReturnedCreations,
     PlacedSiblings,
+    Unfetched,
     ApiMentions,
     DeviceLiterals,
     EnteredLiterals,

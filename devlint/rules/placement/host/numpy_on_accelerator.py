@@ -25,7 +25,8 @@ class NumpyOnAccelerator(Rule):
     tensor that is on a device which the code chose. It is a warning where that is the CPU unless the caller names
     another one, where the tensor is wherever the module is, or an argument in code that cares for devices; and a hint
     where a plain function computes it from its arguments, or from what a call of others made of them, or where it is
-    copied to the host only if it is on CUDA, or on one other kind of accelerator.
+    copied to the host only if it is on CUDA, or on one other kind of accelerator. Who selects the rule is told of
+    `x.max().numpy()` beside `x.min().cpu().numpy()`, and of the same in other methods of a class.
 
     ## Why it matters
     NumPy reads the host's memory. On an accelerator the call raises "can't convert cuda:0 device type tensor to numpy.
@@ -83,16 +84,8 @@ class NumpyOnAccelerator(Rule):
 
     def judge(self, site: HostRead) -> Reports:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
-        if site.kind == "one kind" and not site.scope.handler:
-            # a tensor that is brought to the host from one kind of accelerator alone
-            (operand,) = site.values
-            yield Report(
-                f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
-                label="needs a tensor on the CPU",
-                severity=Severity.INFO,
-                steps=operand.story,
-                help="call `.cpu()` in any case: it returns a tensor of the CPU as it is",
-            )
+        if site.kind in ("one kind", "like") and not site.scope.handler:
+            yield self._apart(site, site.values[0])
         if site.kind != "array":
             return
         away = [(operand, found) for operand in site.values if (found := absence(site, operand)) is not None]
@@ -120,6 +113,28 @@ class NumpyOnAccelerator(Rule):
             or (self._is_on_the_host(site) and not any(_is_moved(operand) for operand, _ in away)),
             fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
             assumed=first.assumed,
+        )
+
+    def _apart(self, site: HostRead, operand: Operand) -> Report:
+        """A report of a tensor of which other lines say that it need not be on the CPU."""
+        if site.kind == "like":
+            return Report(
+                f"{shown(operand.text)} may be on an accelerator, as the like of it that is copied to the host first, "
+                "and `.numpy()` reads the host's memory alone",
+                label="needs a tensor on the CPU",
+                severity=Severity.INFO,
+                steps=operand.story,
+                help="copy it to the host first: `.cpu()`",
+                asked=True,
+                fix=self._fix(site, [operand]),
+            )
+        # it is brought to the host from one kind of accelerator alone
+        return Report(
+            f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
+            label="needs a tensor on the CPU",
+            severity=Severity.INFO,
+            steps=operand.story,
+            help="call `.cpu()` in any case: it returns a tensor of the CPU as it is",
         )
 
     def _is_told_the_host(self, operand: Operand) -> bool:
