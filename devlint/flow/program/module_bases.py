@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import MODULE, PARAMETER
 from devlint.flow.catalog.libraries import Catalog
+from devlint.flow.catalog.modules import CONTAINERS
 from devlint.flow.syntax import names, nodes
 
 _PLAIN_BASES = frozenset(
@@ -46,6 +47,6 @@ def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[s
             return True
         if has_forward and isinstance(node, ast.Assign) and names.of_self(node.targets[0]):
             path = resolve(names.called(node.value))
-            if path == PARAMETER or torch_table.module(path) is not None:
+            if path == PARAMETER or path in CONTAINERS or torch_table.module(path) is not None:
                 return True
     return False

@@ -59,6 +59,9 @@ class UnregisteredTensorAttribute(Rule):
     and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there: a module
     that contains this one does not call it.
 
+    Who selects the rule is told, too, of what is a parameter only if the constructor is told so, and of what goes into
+    a layer of the module without meeting an input.
+
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
     and the first operation with an input raises. The usual repair, `self.mask.to(x.device)` in `forward`, is a

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from devlint import device
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import PARAMETER
 from devlint.flow.catalog.methods import FETCHES, MOVERS, OF_MODULES
+from devlint.flow.catalog.modules import CONTAINERS
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Interpreter
 from devlint.flow.program import mutations, type_hints
@@ -39,7 +42,8 @@ class ConstructorTensors(Observer):
             init = info.methods.get("__init__")
             if init is None or not info.is_module:
                 continue
-            for name, value, container in (*_kept(init, _tensors(init)), *_made(init, self._index)):
+            found = (*_kept(init, _tensors(init)), *_made(init, self._index), *_on_one_path(init, self._index))
+            for name, value, container in found:
                 if mutations.takes_along(info, name) or name in info.stored or _registered(info, name):
                     continue
                 uses = tuple(_uses(info, name))
@@ -95,6 +99,36 @@ def _made(init: FunctionInfo, index: Index) -> Iterator[_Kept]:
             yield name, node.value, ""
 
 
+def _on_one_path(init: FunctionInfo, index: Index) -> Iterator[_Kept]:
+    """What the constructor makes a parameter or leaves a tensor, as it is asked to: the tensor."""
+    given = _tensors(init).keys() - _bound(init)
+    for name, arms in _alternatives(init):
+        kept = [arm for arm in arms if index.resolve(names.called(arm)) != PARAMETER]
+        if len(kept) != 1:
+            continue
+        of = [names.code(part) for arm in arms if isinstance(arm, ast.Call) and arm not in kept for part in arm.args]
+        # a parameter is made of nothing but a tensor
+        same = not isinstance(kept[0], ast.Call) and names.code(kept[0]) in of[:1]
+        if same or _is_made(kept[0], index, None) or _is_one_of(kept[0], given):
+            yield name, kept[0], ""
+
+
+def _alternatives(init: FunctionInfo) -> Iterator[tuple[str, tuple[ast.expr, ast.expr]]]:
+    """The attributes that have one of two values, as a condition says."""
+    for node in init.of(ast.Assign):
+        if isinstance(node.value, ast.IfExp) and names.of_self(node.targets[0]):
+            yield names.of_self(node.targets[0]), (node.value.body, node.value.orelse)
+    for branch in (node for node in init.nodes if isinstance(node, ast.If)):
+        then, other = _assigned(branch.body), _assigned(branch.orelse)
+        yield from ((name, (then[name], other[name])) for name in then.keys() & other.keys())
+
+
+def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    """What the statements of a branch last give each attribute."""
+    given = [node for node in body if isinstance(node, ast.Assign) and names.of_self(node.targets[0])]
+    return {names.of_self(node.targets[0]): node.value for node in given}
+
+
 def _parts(node: ast.expr) -> list[ast.expr]:
     """What a display of a list or a dict puts into it."""
     return node.values if isinstance(node, ast.Dict) else node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
@@ -107,17 +141,22 @@ def _is_made(node: ast.expr, index: Index, given: set[str] | None) -> bool:
         entry = torch_table.function(path) if path.startswith("torch.") else None
         if entry is not None:
             asked = next((keyword.value for keyword in node.keywords if keyword.arg in ("device", None)), None)
-            told = asked is None if given is None else isinstance(asked, ast.Name) and asked.id in given
+            told = asked is None if given is None else _is_given(asked, given)
             # one without dimensions may meet any other
             sized = node.args and (isinstance(node.args[0], (ast.List, ast.Tuple)) or not path.endswith("tensor"))
             return entry.rule == "default_or_kwarg" and told and bool(sized)
         moved = node.func.attr == "to" and len(node.args) == 1 and not node.keywords
-        if given and moved and isinstance(node.args[0], ast.Name) and node.args[0].id in given:
+        if given is not None and moved and _is_given(node.args[0], given):
             return _is_made(node.func.value, index, None)
         if node.func.attr in _ENDS or path.startswith("torch."):
             return False
         node = node.func.value
     return False
+
+
+def _is_given(node: ast.expr | None, given: set[str]) -> bool:
+    """Whether it is a device that the constructor is given, or finds in the module."""
+    return node is not None and (names.of_self(node) == "device" or (isinstance(node, ast.Name) and node.id in given))
 
 
 def _registered(info: ClassInfo, name: str) -> bool:
@@ -131,6 +170,7 @@ def _registered(info: ClassInfo, name: str) -> bool:
 
 
 def _uses(info: ClassInfo, name: str) -> Iterator[Step]:
+    layers = _layers(info)
     for method in info.methods.values():
         if method.name in _BUILDS or "staticmethod" in method.decorators:
             continue
@@ -141,6 +181,21 @@ def _uses(info: ClassInfo, name: str) -> Iterator[Step]:
             held = [part for part in parts if _is_one_of(part, same)]
             if held and any(_computes(part, arguments) for part in parts if part is not held[0]):
                 yield Step(held[0], "meets what the method is given here")
+            elif isinstance(node, ast.Call) and names.of_self(node.func) in layers:
+                held = [part for part in nodes.given(node) if _is_one_of(part, same)]
+                if held:
+                    yield Step(held[0], "goes into a layer of the module here")
+
+
+def _layers(info: ClassInfo) -> set[str]:
+    """The attributes in which the constructor keeps layers of torch that have parameters."""
+    found: set[str] = set()
+    for node in info.methods["__init__"].of(ast.Assign):
+        name, path = names.of_self(node.targets[0]), info.index.resolve(names.called(node.value))
+        known = torch_table.module(path)
+        if name and (path in CONTAINERS or (known is not None and known.has_params)):
+            found.add(name)
+    return found
 
 
 def _aliases(method: FunctionInfo, name: str, arguments: set[str]) -> set[str]:
@@ -172,7 +227,7 @@ def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
     return []
 
 
-def _is_one_of(node: ast.expr, same: set[str]) -> bool:
+def _is_one_of(node: ast.expr, same: AbstractSet[str]) -> bool:
     """Whether it is the attribute, or a tensor computed from it alone."""
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _ENDS:
