@@ -78,6 +78,8 @@ class HintKind(enum.Enum):
     """It is kept beside several that the same function makes on one device, the other among them."""
     RETURNED = enum.auto()
     """A module makes it in the size of the other, and returns it as it is."""
+    REPLACED = enum.auto()
+    """It takes the place of the numbers of the other, which is there from then on."""
     UNPLACED = enum.auto()
     """Nobody placed it, and it is an input of a model that was."""
 

@@ -89,6 +89,9 @@ class Observer(Component):
     def on_store(self, frame: Frame, target: ast.Attribute, base: Value, value: Value, node: ast.AST) -> None:
         """An attribute of an object is given a value, which is as the object keeps it."""
 
+    def on_data(self, frame: Frame, target: ast.Attribute, base: Value, value: Value) -> None:
+        """``base.data`` is given a value: the numbers of a tensor, as a rule."""
+
     def on_put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
         """Something is put into a container that the code calls ``target``."""
 

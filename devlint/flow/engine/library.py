@@ -25,6 +25,7 @@ from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.placed_siblings import PlacedSiblings
 from devlint.flow.observers.hints.rebuilt_caches import RebuiltCaches
+from devlint.flow.observers.hints.replaced_data import ReplacedData
 from devlint.flow.observers.hints.returned_creations import ReturnedCreations
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unfetched import Unfetched
@@ -71,6 +72,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     ReturnedCreations,
     PlacedSiblings,
     Unfetched,
+    ReplacedData,
     ApiMentions,
     DeviceLiterals,
     EnteredLiterals,

@@ -104,6 +104,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(base, Named):
         frame.interpreter.imports.forget(f"{base.path}.{target.attr}")
     value = _through_setter(base, target.attr, value)
+    _tell_of_data(frame, target, base, value)
     retarget(frame, base, target.attr, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
@@ -137,6 +138,11 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         wrapper.assigned(frame, target, base)
     havoc.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
+
+
+def _tell_of_data(frame: Frame, target: ast.Attribute, base: Value, value: Value) -> None:
+    for observer in events.heard(frame, "on_data") if target.attr == "data" else ():
+        observer.on_data(frame, target, base, value)
 
 
 def _registered(frame: Frame, value: Value) -> Value:

@@ -83,6 +83,11 @@ _WORDS = {
         "is returned for",
         "what comes next expects it where that is",
     ),
+    HintKind.REPLACED: (
+        "the result takes the place of the numbers of",
+        "takes the place of the numbers of",
+        "that is on the CPU from then on, wherever it was",
+    ),
     HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
@@ -107,7 +112,8 @@ class ForwardFactoryWithoutDevice(Rule):
     A tensor that takes in others raises nothing, and may be for the host.
     A write `x[index] = value` raises nothing, since torch copies the index to where `x` is, each time: that one of the
     two was created so is for those who select the rule, too, and so is a tensor that `forward` makes in the size of its
-    input and returns as it is, and one that a method keeps beside three or more which the same function of torch makes
+    input and returns as it is, one that takes the place of the numbers of an argument or of what the class moves,
+    `x.data = torch.zeros(n)`, and one that a method keeps beside three or more which the same function of torch makes
     with a `device=`.
 
     ## Why it matters
