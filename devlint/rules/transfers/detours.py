@@ -47,23 +47,29 @@ def copied_before(source: Source, site: Transfer) -> ast.Call | None:
     if site.target is None or site.target.accelerates() is False or site.value.device.same(site.target) is True:
         return None
     changed = stores(function).get(root.id, [])
-    text, ways = ast.unparse(call), {parent for parent, _ in way_to(source, call)}
+    text, ways = ast.unparse(call), dict(way_to(source, call))
     named = names_in(function).get(root.id, [])
     here = named[bisect_left(named, loop.lineno, key=_row) : bisect_right(named, call.lineno, key=_row)]
     for name in here[-_MOST:]:
         before = _argument(source, name)
         if before is None or not _place(before) < _place(call) or ast.unparse(before) != text:
             continue
-        outer = [parent for parent, _ in way_to(source, before) if isinstance(parent, ast.stmt | ast.ExceptHandler)]
-        around_it = outer[:-1] if outer and not hasattr(outer[-1], "body") else outer
+        outer = [pair for pair in way_to(source, before) if isinstance(pair[0], ast.stmt | ast.ExceptHandler)]
+        around_it = dict(outer[:-1] if outer and not hasattr(outer[-1][0], "body") else outer)
         if (
-            set(around_it) <= ways
+            all(parent in ways and _in_one_block(parent, inner, ways[parent]) for parent, inner in around_it.items())
             and loop in around_it
             and not any(before.lineno <= row <= call.lineno for row in changed)
             and (root is value or all(_only_read(source, one) for one in here if one.lineno >= before.lineno))
         ):
             return before
     return None
+
+
+def _in_one_block(statement: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two parts of a statement are in the same of its blocks: not where one is left out if the other runs."""
+    blocks = [getattr(statement, name, ()) for name in ("body", "orelse", "handlers", "finalbody")]
+    return any(one in block and other in block for block in blocks)
 
 
 def _root(node: ast.AST | None) -> ast.Name | None:
