@@ -13,7 +13,7 @@ from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.heap import item as item_name
-from devlint.flow.domain.join import add_item, join
+from devlint.flow.domain.join import add_item, is_lost, join
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Unknown, Value
@@ -265,6 +265,8 @@ def _makes_one(value: Value) -> bool:
 
 def _replaced(frame: Frame, listed: Sequence, index: Value, value: Value) -> Sequence:
     """A list with another item in one place."""
+    if is_lost(value):
+        return listed
     at = index.value if isinstance(index, Const) else None
     if listed.items is None or not isinstance(at, int) or not -len(listed.items) <= at < len(listed.items):
         known = isinstance(at, int) and 0 <= at < len(listed.head)
