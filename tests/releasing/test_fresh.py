@@ -58,6 +58,16 @@ def test_what_is_lent_is_taken_back(tmp_path: Path) -> None:
     assert (folder / "a.whl").exists()
 
 
+def test_it_finds_itself_by_name(tmp_path: Path) -> None:
+    hosts = tmp_path / "etc" / "hosts"
+    hosts.parent.mkdir()
+    fresh._name_itself(tmp_path)
+    assert "127.0.0.1\tlocalhost" in hosts.read_text(encoding="utf-8").splitlines()
+    hosts.write_text("what is there\n", encoding="utf-8")
+    fresh._name_itself(tmp_path)
+    assert hosts.read_text(encoding="utf-8") == "what is there\n"
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can")
 def test_a_command_has_neither_network_nor_rights_there_nor_a_checkout_that_can_be_written(tmp_path: Path) -> None:
     """In a system that consists of this one's programs."""

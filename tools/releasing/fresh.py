@@ -42,6 +42,7 @@ def main(arguments: list[str]) -> None:
     install, test = commands()
     system = given.folder.resolve()
     _run("debootstrap", "--variant=minbase", "--include=python3,python3-venv", given.suite, system, given.mirror)
+    _name_itself(system)
     _run("git", "clone", "--quiet", "--depth=1", ROOT.as_uri(), system / "src")
     for path in given.lend:
         _lend(path.absolute(), system)
@@ -86,6 +87,13 @@ def _tested(system: Path, test: str) -> int:
     command = f"{test} -p no:cacheprovider"  # it is kept in the checkout
     print("+", command, flush=True)
     return subprocess.run(confined(system, command)).returncode
+
+
+def _name_itself(system: Path) -> None:
+    """Where ``localhost`` is, as Debian's installer writes it and debootstrap does not: ranks find each other by it."""
+    hosts = system / "etc" / "hosts"
+    if not hosts.exists():
+        hosts.write_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n", encoding="utf-8")
 
 
 def _inside(system: Path, command: str, variables: dict[str, str]) -> None:
