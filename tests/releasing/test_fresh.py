@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -61,11 +62,12 @@ def test_what_is_lent_is_taken_back(tmp_path: Path) -> None:
 def test_it_finds_itself_by_name(tmp_path: Path) -> None:
     hosts = tmp_path / "etc" / "hosts"
     hosts.parent.mkdir()
+    own = f"127.0.1.1\t{platform.node()}"
     fresh._name_itself(tmp_path)
-    assert "127.0.0.1\tlocalhost" in hosts.read_text(encoding="utf-8").splitlines()
+    assert hosts.read_text(encoding="utf-8").splitlines() == ["127.0.0.1\tlocalhost", "::1\tlocalhost", own]
     hosts.write_text("what is there\n", encoding="utf-8")
     fresh._name_itself(tmp_path)
-    assert hosts.read_text(encoding="utf-8") == "what is there\n"
+    assert hosts.read_text(encoding="utf-8").splitlines() == ["what is there", own]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can")

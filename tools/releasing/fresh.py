@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -90,10 +91,10 @@ def _tested(system: Path, test: str) -> int:
 
 
 def _name_itself(system: Path) -> None:
-    """Where ``localhost`` is, as Debian's installer writes it and debootstrap does not: ranks find each other by it."""
+    """Where it and ``localhost`` are, as Debian's installer writes it: ranks find each other by these names."""
     hosts = system / "etc" / "hosts"
-    if not hosts.exists():
-        hosts.write_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n", encoding="utf-8")
+    written = hosts.read_text(encoding="utf-8") if hosts.exists() else "127.0.0.1\tlocalhost\n::1\tlocalhost\n"
+    hosts.write_text(f"{written}127.0.1.1\t{platform.node()}\n", encoding="utf-8")
 
 
 def _inside(system: Path, command: str, variables: dict[str, str]) -> None:
