@@ -19,6 +19,10 @@ SAME_SHAPE = frozenset(
 ALWAYS_MANY = frozenset(
     {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}
 )
+PERMUTED = frozenset(
+    {"t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "adjoint", "t_", "transpose_"}
+)
+"""Methods that exchange dimensions: there are as many as before."""
 MULTIPLE = frozenset(
     {"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"}
 )

@@ -17,7 +17,7 @@ from devlint.source.syntax import says_none
 
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 _OWN_MOVES = frozenset({"self.to", "self.cuda"})
-_KEEPING = (shapes.SAME_SHAPE | shapes.ALWAYS_MANY | frozenset({"t", "transpose", "permute"})) - {"type"}
+_KEEPING = (shapes.SAME_SHAPE | shapes.ALWAYS_MANY | shapes.PERMUTED) - {"type"}
 """Methods whose result is where the tensor is."""
 _BUILTINS = frozenset(dir(builtins))
 _DEEPEST = 4

@@ -226,7 +226,7 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     if name in shapes.ALWAYS_MANY:
         many = True if name != "view" or call.positional else result.many
         return replace(result, many=many, rank=_sizes(call) if name in shapes.SHAPED else None, certain=True)
-    if name in shapes.SAME_SHAPE:
+    if name in shapes.SAME_SHAPE or name in shapes.PERMUTED:
         return replace(result, many=result.many, rank=tensor.rank, certain=True)
     if name in ("select", "diagonal", "dot", "inner"):
         return replace(result, many=None, rank=None, certain=True)
