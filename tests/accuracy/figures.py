@@ -14,7 +14,7 @@ import devlint
 
 KEPT = Path(__file__).with_name("figures")
 # The order of the sections in docs/accuracy.md.
-SECTIONS = ("readings", "fixtures", "fuzz", "drawn", "mined", "unseen", "robustness")
+SECTIONS = ("readings", "fixtures", "fuzz", "drawn", "mined", "unseen", "unseen_next", "robustness")
 
 
 @dataclass(frozen=True)

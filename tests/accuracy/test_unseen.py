@@ -56,8 +56,17 @@ def test_every_finding_that_was_read_has_a_verdict() -> None:
         assert int(mended) <= int(wrong)
 
 
-def test_the_list_is_complete() -> None:
-    cases = unseen.read(unseen.CASES)
+def test_the_rounds_since_are_told_by_themselves() -> None:
+    found = unseen.figures_since(CASES, dict.fromkeys(NAMES, True))
+    assert "6 more fixes, of 3 other repositories," in found.summary
+    assert "seen in the file 1 of 4 (25 %), of those" in found.summary
+    assert "Now it is 4 of 4 (100 %), 1 of 1 (100 %) and 1 of 1 (100 %)." in found.summary
+    assert [table.caption.split()[1] for table in found.tables] == ["round,", "class,", "repository,"]
+
+
+@pytest.mark.parametrize("path", [unseen.CASES, unseen.SINCE])
+def test_the_list_is_complete(path: Path) -> None:
+    cases = unseen.read(path)
     assert len({case["id"] for case in cases}) == len(cases)
     for case in cases:
         assert case["decidable"] in DECIDABLE

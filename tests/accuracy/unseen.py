@@ -2,7 +2,7 @@
 
 ``unseen.jsonl`` lists the fixes by their commits, files and lines, and says whether devlint found them at first sight,
 before anything was changed on their account.  They came in rounds; from the second on they were gathered by readers who
-saw nothing of devlint.  ``unseen_next.jsonl`` has fixes for rounds to come, gathered in that way and not scored yet.
+saw nothing of devlint.  ``unseen_next.jsonl`` has the rounds since, gathered in that way, which ``--since`` scores.
 ``unseen_read.csv`` has the verdicts on the findings of repositories, read at first sight.
 The repositories and the scorer have to be given, as in :mod:`tests.accuracy.mined`; nothing of their code is kept.
 """
@@ -21,6 +21,7 @@ from tests.accuracy.figures import Figures, Table, save
 from tests.accuracy.mined import DECIDABLE, Row, scored, share
 
 CASES = Path(__file__).with_suffix(".jsonl")
+SINCE = Path(__file__).with_name("unseen_next.jsonl")
 READ = Path(__file__).with_name("unseen_read.csv")
 COMMAND = "python -m tests.accuracy.unseen --score PATH --mirror DIR"
 
@@ -30,17 +31,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ask = argparse.ArgumentParser(prog="python -m tests.accuracy.unseen", description=__doc__)
     ask.add_argument("--score", type=Path, required=True, help="the scorer of the collection that `mined` scores")
     ask.add_argument("--mirror", type=Path, required=True, help="the folder with the repositories")
+    ask.add_argument("--since", action="store_true", help="the rounds of `unseen_next.jsonl` instead of the first ones")
     given = ask.parse_args(arguments)
     if not given.score.is_file() or not given.mirror.is_dir():
         ask.error("the scorer is a file and the mirror a folder; neither comes with devlint")
-    cases = read(CASES)
-    rows, _, _ = scored(given.score, given.mirror, "--cases", str(CASES), "--traps", os.devnull)
+    path = SINCE if given.since else CASES
+    cases = read(path)
+    rows, _, _ = scored(given.score, given.mirror, "--cases", str(path), "--traps", os.devnull)
     absent = len(cases) - len(rows)
     if absent:
         sys.stdout.write(f"{absent} of {len(cases)} fixes are not in the mirror\n")
         return 1
-    found = figures(cases, {row["id"]: row["hit"] for row in rows})
-    sys.stdout.write(f"{found.summary}\nkept in {save('unseen', found)}\n")
+    found = (figures_since if given.since else figures)(cases, {row["id"]: row["hit"] for row in rows})
+    sys.stdout.write(f"{found.summary}\nkept in {save(path.stem, found)}\n")
     return 0
 
 
@@ -51,7 +54,7 @@ def read(path: Path) -> list[Row]:
 
 def figures(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
     """The outcome for docs/accuracy.md: ``hits`` says of each fix, by its id, whether its bug is found now."""
-    rows = [{**case, "hit": hits[case["id"]]} for case in sorted(cases, key=lambda case: str(case["id"]))]
+    rows = _rows(cases, hits)
     rounds = sorted({row["round"] for row in rows})
     last = [row for row in rows if row["round"] == rounds[-1]]
     first, now = _shares([_at_first(row) for row in last]), _shares(last)
@@ -60,13 +63,32 @@ def figures(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
         f"{_repositories_of(rows)} repositories which nobody had looked at, in {len(rounds)} rounds, in the order in "
         "which their histories have them, and judged before devlint was asked; from the second round on by readers who "
         "saw nothing of devlint. After each round causes were mended that it, or the reading of findings, had brought "
-        "up. What to expect of other code is therefore what the last round found at first sight: of the bugs that can "
+        "up. At first sight the last of them found of the bugs that can "
         f"be seen in the file {first['yes']}, of those that need a plausible assumption {first['heuristic']}; of the "
         f"rest, where silence is right, it reported {first['no']}. Now it is {now['yes']}, {now['heuristic']} and "
         f"{now['no']}."
     )
     tables = (_rounds(rows), _classes(rows), _read(), _repositories(rows), *_missed(rows))
     return Figures("Bugs of repositories not seen before", COMMAND, summary, tables)
+
+
+def figures_since(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
+    """The same for the rounds since: what to expect of other code is what they found at first sight."""
+    rows = _rows(cases, hits)
+    first, now = _shares([_at_first(row) for row in rows]), _shares(rows)
+    summary = (
+        f"{len(rows)} more fixes, of {_repositories_of(rows)} other repositories, were gathered and judged in the same "
+        "way. What to expect of other code is what these rounds found at first sight: of the bugs that can be seen in "
+        f"the file {first['yes']}, of those that need a plausible assumption {first['heuristic']}; of the rest, where "
+        f"silence is right, {first['no']}. Now it is {now['yes']}, {now['heuristic']} and {now['no']}."
+    )
+    tables = (_rounds(rows), _classes(rows), _repositories(rows), *_missed(rows))
+    return Figures("Bugs of repositories not seen before: the rounds since", f"{COMMAND} --since", summary, tables)
+
+
+def _rows(cases: Sequence[Row], hits: dict[str, bool]) -> list[Row]:
+    """The fixes in order, each with whether its bug is found."""
+    return [{**case, "hit": hits[case["id"]]} for case in sorted(cases, key=lambda case: str(case["id"]))]
 
 
 def _rounds(rows: Sequence[Row]) -> Table:
