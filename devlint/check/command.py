@@ -128,8 +128,7 @@ def _leave_out(result: Result) -> None:
         from devlint.check.filters.copies import copied
         from devlint.check.filters.dead_code import dead
         from devlint.check.filters.minor import few
-        from devlint.check.filters.on_the_cpu import staying
-        from devlint.check.filters.other_default import elsewhere
+        from devlint.check.filters.project_devices import elsewhere, staying
         from devlint.check.filters.switches import untouched
         from devlint.check.filters.unmaintained import outlasted
 
