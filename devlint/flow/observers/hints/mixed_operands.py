@@ -88,6 +88,9 @@ class MixedOperands(Observer):
             beside = next(
                 (met for met in given if surely_tensor(met[1]) and lives_with_caller(as_tensor(met[1]))), None
             )
+        if beside is None and frame.info is not None:
+            # what the same function makes on a device shows where such tensors belong
+            beside = next((met for met in given if _made_there(met[1])), None)
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
