@@ -89,8 +89,8 @@ class MixedOperands(Observer):
                 (met for met in given if surely_tensor(met[1]) and lives_with_caller(as_tensor(met[1]))), None
             )
         if beside is None and frame.info is not None:
-            # what the same function makes on a device shows where such tensors belong
-            beside = next((met for met in given if _made_there(met[1])), None)
+            # what the same function puts on a device shows where such tensors belong
+            beside = next((met for met in given if _is_put_there(met[1])), None)
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
@@ -190,6 +190,14 @@ def _made_there(value: Value) -> bool:
         return False
     asked = any(step.act is Act.CREATED for step in value.origin.story)
     return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
+
+
+def _is_put_there(value: Value) -> bool:
+    """Whether it was made on, or moved to, a device that the code chose."""
+    moved = isinstance(value, Tensor) and any(step.act is Act.MOVED for step in value.origin.story)
+    place = as_tensor(value).device
+    chosen = all(leaf.role in (None, Role.DEVICE) and not leaf.implied for leaf in place.leaves())
+    return _made_there(value) or (moved and place.known and chosen and place.accelerates() is not False)
 
 
 def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
