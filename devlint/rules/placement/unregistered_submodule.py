@@ -139,16 +139,13 @@ class UnregisteredSubmodule(Rule):
         # or makes each of them where it belongs
         node = site.value.node
         empty = isinstance(node, ast.Dict) and not node.keys
-        if empty and bool(put) and all(method_of(value) in _MOVES for value in put):
-            return True
-        # and gives the parameters of each to an optimizer
-        made = node.elts if isinstance(node, ast.List) else [node.elt] if isinstance(node, ast.ListComp) else []
+        listed = node.elts if isinstance(node, ast.List) else [node.elt] if isinstance(node, ast.ListComp) else []
+        made = put if empty else listed
+        if not made or any(method_of(value) not in _MOVES for value in made):
+            return False
+        # and gives the parameters of each of a list to an optimizer
         trained = re.compile(rf"self\.{site.name}\[[^\]]*\]\.parameters\(")
-        return (
-            bool(made)
-            and all(method_of(value) in _MOVES for value in made)
-            and any(map(trained.search, self.source.lines))
-        )
+        return empty or any(map(trained.search, self.source.lines))
 
     def _moves_each(self, site: Attribute) -> bool:
         """Whether another method than the constructor goes over the modules and moves them."""

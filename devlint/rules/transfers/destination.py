@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Kind, Role
-from devlint.rules.code.blocks import keyword_of, way_to
+from devlint.rules.code.blocks import keyword_of, method_of, way_to
 from devlint.rules.code.edits import short
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -49,11 +49,10 @@ def follows_the_host(source: Source, site: Transfer) -> bool:
 
 def _moved(loop: ast.For | ast.AsyncFor) -> set[str]:
     """The names to which a move is applied in a loop, whatever is done to them before."""
-    calls = (node for node in walk(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
     found: set[str] = set()
-    for call in calls:
-        inner: ast.expr = call.func
-        if isinstance(inner, ast.Attribute) and inner.attr in _MOVES:
+    for node in walk(loop):
+        if isinstance(node, ast.Call) and method_of(node) in _MOVES:
+            inner: ast.expr = node
             while isinstance(inner, (ast.Attribute, ast.Call)):
                 inner = inner.func if isinstance(inner, ast.Call) else inner.value
             found |= {inner.id} if isinstance(inner, ast.Name) else set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import Kind, Role
+from devlint.device import Device, Kind, Role
 from devlint.flow.catalog.methods import MOVERS, TO_HOST
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
@@ -186,18 +186,23 @@ def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.exp
 
 def _made_there(value: Value) -> bool:
     """Whether it is a tensor which was made on a device that the code chose."""
-    if not isinstance(value, Tensor) or not value.certain or value.derived or not value.device.known:
+    if not isinstance(value, Tensor) or not value.certain or value.derived:
         return False
-    asked = any(step.act is Act.CREATED for step in value.origin.story)
-    return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
+    return any(step.act is Act.CREATED for step in value.origin.story) and _is_told(value.device)
 
 
 def _is_put_there(value: Value) -> bool:
     """Whether it was made on, or moved to, a device that the code chose."""
+    if _made_there(value):
+        return True
     moved = isinstance(value, Tensor) and any(step.act is Act.MOVED for step in value.origin.story)
     place = as_tensor(value).device
-    chosen = all(leaf.role in (None, Role.DEVICE) and not leaf.implied for leaf in place.leaves())
-    return _made_there(value) or (moved and place.known and chosen and place.accelerates() is not False)
+    return moved and _is_told(place) and all(leaf.role in (None, Role.DEVICE) for leaf in place.leaves())
+
+
+def _is_told(place: Device) -> bool:
+    """Whether the code says where it is, and not that it is the CPU."""
+    return place.known and not any(leaf.implied for leaf in place.leaves()) and place.accelerates() is not False
 
 
 def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
