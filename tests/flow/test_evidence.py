@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from devlint.flow.catalog import torch_table
 from devlint.flow.program.type_hints import NUMBERS_TOO
+
+torch = pytest.importorskip("torch")
 
 TABLE = Path(torch_table.__file__).parent / "data" / "torch_table.json"
 _BESIDES: tuple[tuple[Any, ...], ...] = (
