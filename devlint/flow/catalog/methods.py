@@ -12,6 +12,11 @@ TO_DEVICE = OF_MODULES - {"cpu"}
 """Those of them that lead to an accelerator, or wherever they are told."""
 HAND_ON = frozenset({"generate"})
 """The methods of transformers' networks that hand on to ``forward`` what they are given, as it is."""
+ENCODE = frozenset(
+    """encode decode encode_image encode_text forward_features forward_head get_image_features
+    get_text_features""".split()
+)
+"""The methods of other networks of libraries by which only a part of these is applied."""
 CONVERSIONS = frozenset({"half", "float", "double", "bfloat16", "type"})
 """The methods that change the type of the numbers, and where the type of a tensor names a device, that."""
 FETCHES = frozenset({"cpu", "tolist", "item"})

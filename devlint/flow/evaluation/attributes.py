@@ -124,7 +124,9 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         return replace(found, kept=base) if not found.hint else _device_of(frame, node, base, base.cls) or found
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
-    return UNKNOWN
+    # those of torch have no such attribute
+    own = attr == "device" and isinstance(base, Module) and not base.path.startswith("torch.")
+    return _own_place(frame, node, base) if own else UNKNOWN
 
 
 def _of_method(

@@ -64,7 +64,7 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     if name not in stores(source.tree):
         # what methods call their object has no value in a static one
         static = any(ast.unparse(one) == "staticmethod" for one in getattr(function, "decorator_list", ()))
-        return name != "self" or not static
+        return _is_given(source, name, function) if name != "self" else not static
     inner, outer = way(function, node), way(source.tree, function) or []
     if function is source.tree or name in _parameters(function) or name in _bound_in(function):
         return inner is not None and _has_value(source, name, set(), function, inner, outer)
@@ -72,6 +72,15 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     ends = (getattr(scope, "body", []) for scope in scopes)
     return any(name in _parameters(scope) for scope in scopes) or any(
         _runs_to_bind(statement, name) for body in ends if isinstance(body, list) for statement in body
+    )
+
+
+def _is_given(source: Source, name: str, function: ast.AST) -> bool:
+    """Whether a name that the file stores nowhere is an argument here, rather than only in another function."""
+    if name not in _all_parameters(source.tree) or name in _bound_in(source.tree):
+        return True
+    return any(
+        name in _parameters(scope) for scope in (function, *(outer for outer, _ in way(source.tree, function) or ()))
     )
 
 
@@ -244,6 +253,11 @@ def _bound_by(parent: ast.AST, child: ast.AST | None) -> set[str]:
 def _parameters(function: ast.AST) -> set[str]:
     arguments = function.args if isinstance(function, _FUNCTIONS) else None
     return {part.arg for part in ast.walk(arguments) if isinstance(part, ast.arg)} if arguments else set()
+
+
+@functools.lru_cache(maxsize=4)
+def _all_parameters(tree: ast.AST) -> frozenset[str]:
+    return frozenset(node.arg for node in walk(tree) if isinstance(node, ast.arg))
 
 
 @functools.lru_cache(maxsize=32)

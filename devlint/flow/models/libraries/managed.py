@@ -18,7 +18,7 @@ from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value, is_literal
-from devlint.flow.models.libraries import encoders
+from devlint.flow.models.libraries import encoders, pretrained
 from devlint.flow.models.libraries.unknown import told, unfollowed
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
@@ -67,7 +67,14 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
         return thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
     if "Pipeline" in path.removesuffix(".from_pretrained").rpartition(".")[2]:
         return thing(frame, call, Managed(PIPELINE, Step(call.node, "loaded here")))
-    return UNKNOWN
+    return pretrained.network(frame, call, path)
+
+
+def _configured(frame: Frame, call: Call, path: str) -> Value:
+    """``X.from_config(...)``: the same without its weights."""
+    unfollowed(frame, call)
+    told(frame, call, path)
+    return pretrained.network(frame, call, path)
 
 
 def _accelerator(frame: Frame, call: Call, path: str) -> Value:
@@ -224,6 +231,8 @@ class _Accelerator(ObjectModel):
         return _prepared(frame, call) if node.attr == "prepare" else None
 
 
-MODELS.register({".from_pretrained": _loaded, ACCELERATOR: _accelerator, _QUANTIZATION: _quantization})
+MODELS.register(
+    {".from_pretrained": _loaded, ".from_config": _configured, ACCELERATOR: _accelerator, _QUANTIZATION: _quantization}
+)
 CLASSES.register({ACCELERATOR: _Accelerator()})
 EFFECTS.update({**dict.fromkeys(_OFFLOADS, _offload), **dict.fromkeys(_RELEASES, _release)})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from devlint import device
 from devlint.device import Role
 from devlint.flow.catalog import methods, modules
 from devlint.flow.core.call import Call
@@ -22,6 +24,9 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import keys
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace
+
+_PLACES = re.compile(r"parallelize|offload|dispatch|quantize|device|cuda")
+"""Names of methods by which libraries' modules put themselves, or their parts, somewhere."""
 
 
 def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
@@ -43,12 +48,14 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
         place = frame.own_place() if own else frame.place_of(module)
         return parameters(name, Tensor(place, many=None, buffer=True, origin=frame.origin_of(module)))
-    if name == "forward":
+    if name == "forward" or (name in methods.ENCODE and module.cls is None):
         return forward(frame, call, module)
     if name in methods.HAND_ON and module.cls is None:
         return generated(frame, call, module)
     if isinstance(value, Opaque):
         api_use.devices(frame, call)
+    if module.cls is None and _PLACES.search(name):
+        frame.put(module, device.UNKNOWN, None)
     if name not in modules.ONLY_LOOK:
         CHANGED.put(frame.state.heap, module.oid, True)
         havoc.handed(frame, call)

@@ -19,6 +19,7 @@ from devlint.flow.syntax.names import of_self
 from devlint.flow.syntax.nodes import parameters
 from devlint.immutable import immutable, replace
 from devlint.rules.code.blocks import function_at, keyword_of, outermost_function, receiver
+from devlint.rules.code.control_flow import is_bound_at
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.device_owners import has_device
 from devlint.sites.base import Act, Operand, Scope, Step
@@ -117,7 +118,13 @@ def beside(operand: Operand, source: Source, site: Forward | Operation | Hint) -
         held = _attribute_of_self(operand.node) if operand.role != MODULE else ""
         return f"{held}.device" if held else ""
     if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
-        return device.text if re.fullmatch(_PATH, device.text) else ""
+        if not re.fullmatch(_PATH, device.text):
+            return ""
+        if is_bound_at(source, device.text.partition(".")[0], site.node):
+            return device.text
+        # another function's name for it, as the constructor's argument that `self` keeps
+        kept = tuple(text for text in scope.devices if text.startswith("self."))
+        return device_at_hand(source, site.node, replace(scope, devices=kept))
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
     if isinstance(operand.node, ast.Name) and operand.role not in (MODULE, LISTED):
