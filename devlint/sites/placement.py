@@ -136,7 +136,8 @@ class HostRead(Site):
     ``reader`` is what takes them, by its canonical name: ``numpy.asarray``, ``torch.Tensor.numpy``.  ``kind`` is
     "array" where it makes an array of them, "lengths" where it wants to be told the lengths of sequences, "one kind"
     where it makes an array of one that was copied to the host from one kind of accelerator, and only then, "like"
-    where nothing but the code around says where it is, which copies the like of it to the host first.
+    where nothing but the code around says where it is, which copies the like of it to the host first, "graph" where
+    it is only known that it was taken out of its graph.
     ``several`` says that they are items of a list which is handed over as a whole.  ``computed`` says that the code has
     computed them, and not only been given them; ``beside`` is where the sequences are of which these are the lengths.
     """

@@ -1,4 +1,4 @@
-"""Arrays made of what is left where it is, although the code around copies the like of it to the host first."""
+"""Arrays made of what is left where it is, although the like of it is copied to the host, or a network computes it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,21 @@ class Unfetched(Observer):
     """Reads of the host of what is elsewhere, if the code around is right about the like of it."""
 
     def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
-        """``x.numpy()``, where another line says ``x.cpu().numpy()``."""
+        """``x.numpy()``, where another line says ``x.cpu().numpy()``; ``x.detach().numpy()``."""
         if node.attr != "numpy" or call.node.args or call.node.keywords or frame.info is None:
             return
         imported = frame.interpreter.index.imports.values()
         if frame.state.hosted or frame.interpreter.catalog.is_foreign(imported) or not _is_anywhere(frame, receiver):
             return
         read = _Read.of(call.node)
-        like = None if read is None or read.moved or _asks(frame.info) else _fetched_like(frame.info, read)
+        if read is None or read.moved or _asks(frame.info):
+            return
+        like, operand = _fetched_like(frame.info, read), frame.operand(node.value, receiver)
         if like is not None:
-            operand = frame.operand(node.value, receiver)
             told = replace(operand, story=(Step(like, "what is like it is copied to the host first here"),))
             frame.emit(HostRead(call.node, scope_of(frame), f"{TENSOR}.numpy", "like", (told,)))
+        elif "detach" in read.through:
+            frame.emit(HostRead(call.node, scope_of(frame), f"{TENSOR}.numpy", "graph", (operand,)))
 
 
 def _is_anywhere(frame: Frame, value: Value) -> bool:

@@ -45,7 +45,7 @@ class LengthsNotOnCpu(Rule):
     ## When it stays silent
     - The lengths are a list, numbers in an array, or a tensor on the CPU.
     - They are an argument, or computed from one that is not packed and goes into no module: the caller may keep
-      lengths on the CPU.
+      lengths on the CPU. Who selects the rule is told of a module's method, if the code shows that it is a tensor.
     - Where they are is not known.
 
     ## Fix safety

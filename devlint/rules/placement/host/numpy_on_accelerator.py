@@ -52,7 +52,7 @@ class NumpyOnAccelerator(Rule):
     - The tensor was brought to the CPU before, if only on some path: `.cpu()`, `.to("cpu")`, `.tolist()`, `.item()`.
     - `.numpy(force=True)`, which copies from any device.
     - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
-      `if not x.is_cuda`.
+      `if not x.is_cuda`. Who selects the rule is told of what a network may have computed: `x.detach().numpy()`.
     - It is the device of an object that was made without naming one, and whose class chooses none.
     - Matplotlib takes a limit by `.item()`: `vmin`, `vmax`.
     - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
@@ -84,7 +84,7 @@ class NumpyOnAccelerator(Rule):
 
     def judge(self, site: HostRead) -> Reports:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
-        if site.kind in ("one kind", "like") and not site.scope.handler:
+        if site.kind in ("one kind", "like", "graph") and not site.scope.handler:
             yield self._apart(site, site.values[0])
         if site.kind != "array":
             return
@@ -117,10 +117,12 @@ class NumpyOnAccelerator(Rule):
 
     def _apart(self, site: HostRead, operand: Operand) -> Report:
         """A report of a tensor of which other lines say that it need not be on the CPU."""
-        if site.kind == "like":
+        if site.kind != "one kind":
+            why = "as the like of it that is copied to the host first"
+            if site.kind == "graph":
+                why = "where what has computed it, and its graph, may be"
             return Report(
-                f"{shown(operand.text)} may be on an accelerator, as the like of it that is copied to the host first, "
-                "and `.numpy()` reads the host's memory alone",
+                f"{shown(operand.text)} may be on an accelerator, {why}, and `.numpy()` reads the host's memory alone",
                 label="needs a tensor on the CPU",
                 severity=Severity.INFO,
                 steps=operand.story,

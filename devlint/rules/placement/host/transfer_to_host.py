@@ -95,8 +95,11 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         # an argument is the lengths themselves, more often than not; not so what the sequences are computed from
         same = site.beside.same(device) is True and site.computed
         # and a part of one need not be where its other parts are
-        same = same and not isinstance(operand.node, (ast.Subscript, ast.Attribute))
-        return Absence(Severity.WARNING if aware else Severity.INFO, place) if same else None
+        whole = not isinstance(operand.node, (ast.Subscript, ast.Attribute))
+        if same and whole:
+            return Absence(Severity.WARNING if aware else Severity.INFO, place)
+        # what a network gets is moved to it together, more often than not
+        return Absence(Severity.INFO, place) if site.scope.module and whole and operand.certain else None
     if not operand.certain or site.scope.test:
         return None
     # what hangs on an argument, as a batch's label does, need not be where the argument's other parts are
