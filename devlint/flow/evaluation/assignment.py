@@ -106,6 +106,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     value = _through_setter(base, target.attr, value)
     _tell_of_data(frame, target, base, value)
     retarget(frame, base, target.attr, value)
+    havoc.attached(frame, base, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )

@@ -73,6 +73,12 @@ def handed(frame: Frame, call: Call, receiver: Value | None = None) -> None:
         _lose(frame, (*call.values(), *filter(None, (receiver,))))
 
 
+def attached(frame: Frame, base: Value, value: Value) -> None:
+    """A module becomes an attribute of something of which nothing is known: a module, which then takes it along."""
+    if isinstance(value, Module) and not isinstance(base, (Module, Instance)):
+        _lose(frame, (value,))
+
+
 def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None:
     """Modules go into an object of a class of the project, which may be a module and then takes them along."""
     if places(method for known in info.linearization() for method in known.methods.values()):

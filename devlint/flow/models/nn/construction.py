@@ -10,7 +10,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import CHILDREN
 from devlint.flow.domain.objects import Module
-from devlint.flow.domain.tensors import as_tensor, named_place
+from devlint.flow.domain.tensors import as_tensor, named_place, names_device
 from devlint.flow.domain.values import UNKNOWN, Mapping, Opaque, Sequence, Value, is_literal, is_none
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state
@@ -46,7 +46,9 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
 
 def made_on(frame: Frame, call: Call, module: Module, argument: str = "device") -> tuple[Device, Step | None]:
     """Where a call makes a module, and the step that says so."""
-    asked = call.keywords.get(argument)
+    # of what is given by position, only a device says by itself what it is
+    by_position = (value for value in call.positional if names_device(value))
+    asked = call.keywords.get(argument) or next(by_position, None)
     if asked is not None and not is_none(asked):
         place = named_place(asked) or device.UNKNOWN
     elif call.open or (default := default_place(frame)) is None:

@@ -12,6 +12,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.heap import ANY, CHANGED, CONSUMER, DEVICE, REGISTERED, attributes
+from devlint.flow.domain.join import type_place
 from devlint.flow.domain.objects import Function, Module, is_host
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Value, is_number
@@ -24,6 +25,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import keys
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace
+from devlint.sites.base import Act, Step
 
 _PLACES = re.compile(r"parallelize|offload|dispatch|quantize|device|cuda")
 """Names of methods by which libraries' modules put themselves, or their parts, somewhere."""
@@ -41,7 +43,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         _hand_over(frame, call, module, value)
         return of_method(frame, call, module, value)
     if name in modules.CHAINED:
-        return module
+        return _converted(frame, call, module) if name == "type" else module
     if name in ("register_buffer", "register_parameter"):
         return _register(frame, call, module)
     if name in modules.PARAMETERS:
@@ -64,6 +66,17 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
     # a part of the module works where the module is, and what goes in
     part = module.text == "self" and frame.after_init and not isinstance(value, Named)
     return derive(frame, call) if part else UNKNOWN
+
+
+def _converted(frame: Frame, call: Call, module: Module) -> Module:
+    """``module.type(...)``: a tensor type has a device of its own, and what is not known may be one."""
+    given = call.argument(0, "dst_type")
+    place = type_place(given)
+    if place is not None:
+        moves.relocate(frame, module, place, Step(call.node, f"converted to a type of {place} here", Act.MOVED))
+    elif given is not None and not isinstance(given, (Const, Named)):
+        frame.put(module, device.UNKNOWN, None)
+    return module
 
 
 def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> None:

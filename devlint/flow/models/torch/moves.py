@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from devlint import device
 from devlint.device import Device, Kind
@@ -132,6 +133,8 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = stranded(tensor)
+    if isinstance(receiver, Tensor) and site.discarded and not tensor.certain:
+        return _moved_for_effect(frame, receiver, _moved(frame, call, tensor, place))
     if isinstance(receiver, Batches):
         if site.discarded and not tensor.certain:
             # called for its effect, so it is no tensor, and moves what it holds
@@ -143,6 +146,28 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
         step = Step(call.node, f"`{text}` is moved to {place} here", Act.MOVED)
         return Tensor(place, certain=False, origin=Origin((step,)))
     return _moved(frame, call, tensor, place)
+
+
+def _moved_for_effect(frame: Frame, receiver: Tensor, there: Tensor) -> Tensor:
+    """What was moved before and is moved again, for its effect: a module, which goes there under all of its names."""
+    for held in (frame.state.env, frame.state.heap):
+        _exchange(held, receiver, there)
+    outer = frame.caller
+    while outer is not None:
+        # perhaps on one path only
+        _exchange(outer.state.env, receiver, there.placed(device.UNKNOWN, ()))
+        outer = outer.caller
+    return there
+
+
+def _exchange(held: dict[Any, Any], old: Tensor, new: Tensor) -> None:
+    same = [key for key, value in held.items() if isinstance(value, Tensor) and _is_same(value, old)]
+    held.update(dict.fromkeys(same, new))
+
+
+def _is_same(value: Tensor, other: Tensor) -> bool:
+    """Whether two things that are known by their last move alone are one."""
+    return not value.certain and value.origin.story == other.origin.story and value.device.same(other.device) is True
 
 
 def _moved_in_place(frame: Frame, call: Call, node: ast.Attribute, batch: Batches, place: Device) -> Batches:
