@@ -38,7 +38,7 @@ _ROOTS = (".git", ".hg", ".svn")
 _PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg")
 _FOLDERS = frozenset({"requirements", "env", "envs", "environment", "environments", "conda", "docker"})
 """Folders of files that say the same as those beside them."""
-_DOCUMENTS = frozenset({"docs", "doc"})
+_DOCUMENTS = frozenset({"docs", "doc", "documents", "documentation"})
 _GUIDES = _DOCUMENTS | frozenset({"sh", "script", "scripts", "setup", "install", "tools"})
 """Folders of what people are told, or what they run, among it how to install."""
 _MOST_INCLUDED = 20
@@ -117,13 +117,13 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
         return None
     found = next(filter(None, (_of_files(directory, names, one, release) for one in _READERS.items())), [])
     said = (_of_files(directory, names, one, release) for one in (_PROSE.items() if told else ()))
-    if not found:
-        return min(next(filter(None, said), []), key=lambda one: one.release, default=None)
-    first = min(found, key=lambda one: one.release)
-    if first.latest is not None or release is not oldest:
+    told_of = [*said]
+    found = found or next(filter(None, told_of), [])
+    first = min(found, key=lambda one: one.release, default=None)
+    if first is None or first.latest is not None or release is not oldest:
         return first
     pinned = [
-        one.latest for several in said for one in several if one.latest is not None and one.latest >= first.release
+        one.latest for several in told_of for one in several if one.latest is not None and one.latest >= first.release
     ]
     return replace(first, latest=max(pinned)) if pinned else first
 
@@ -416,7 +416,7 @@ _SET_UP = r"(?:[^/]*[_-])?(?:install|setup|set_up|create|env|environment|conda|r
 """Scripts that make an environment."""
 _PROSE: Readers = {
     rf"(?i:{_INSTALLING}{_DOCUMENT})": _prose,
-    rf"(?i:readme{_DOCUMENT}|docs?/(?:[^/]*/)?[^/]*{_INSTALLING}{_DOCUMENT})": _prose,
+    rf"(?i:readme{_DOCUMENT}|doc(?:s|uments|umentation)?/(?:[^/]*/)?[^/]*{_INSTALLING}{_DOCUMENT})": _prose,
     rf"(?i:.*dockerfile.*|(?:(?:{'|'.join(sorted(_GUIDES))})/)?{_SET_UP})": _prose,
 }
 _FILE = re.compile("|".join(f"(?:{pattern})" for pattern in (*_READERS, *_PROSE)))

@@ -21,6 +21,9 @@ from devlint.source.file_kinds import is_notebook, is_of_tests, is_vendored
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
+_COSTS = ("DVL2", "DVL3", "DVL4")
+"""Rules of what takes time or memory, and fails nowhere."""
+
 
 def verdicts(
     source: Source,
@@ -104,6 +107,8 @@ def _is_for_few(source: Source, rule: Rule, severity: Severity, node: ast.AST) -
     stays = rule.accelerated and (_stays_on_the_cpu(source) or _exports(around(source, node)))
     # a copy of other people's code is for them to mend, and what tries a module out is run by hand
     few = is_vendored(name) or stays or getattr(node, "lineno", 0) in tried_out(source.tree)
+    # a test may be there for the move that does nothing, and a notebook for the time that it takes
+    few = few or (rule.code.startswith(_COSTS) and _has_no_hints(source))
     return severity < Severity.ERROR and few
 
 

@@ -185,6 +185,14 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
     assert found.release == (2, 4)
 
 
+def test_what_is_recommended_and_what_is_installed_are_the_ends_of_what_is_meant(tmp_path: Path) -> None:
+    """Seen in VMamba."""
+    write(tmp_path, "README.md", "    pip install torch==2.2 torchvision\n\nWe recommend using pytorch>=2.0.\n")
+    found = nearest(str(tmp_path), {})
+    assert found is not None
+    assert (found.release, found.latest) == ((2, 0), (2, 2))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "release"),
     [
@@ -194,6 +202,8 @@ def test_what_people_are_told_to_install_counts_where_nothing_declares_it(tmp_pa
         ("README.md", "- `Python 3.7.10` / `Pytorch 1.9.0` / `torchvision 0.10.0` / `CUDA 11.1`", (1, 9)),
         ("docs/install.md", "pip install torch==1.9.1+cu111 torchvision==0.10.1+cu111", (1, 9)),
         ("docs/en/install.md", "**Step 1.** Install PyTorch=2.0.1, Python=3.10.12", (2, 0)),
+        ("documents/INSTALL.md", "pip install torch==1.12.1+cu113 torchvision==0.13.1+cu113", (1, 12)),
+        ("documents/requirements.txt", "torch==1.9.1", (1, 9)),
         ("docs/source/installation.rst", "conda install pytorch=2.0.1 torchvision=0.15.2 -c pytorch", (2, 0)),
         ("docs/en/changes.md", "Now with PyTorch==2.0.1", None),
         ("docs/requirements.txt", "torch==1.9.1", None),

@@ -66,8 +66,8 @@ def test_it_says_what_happened_and_tells_the_story() -> None:
         ("if a: x.to(device)\n", "if a: x = x.to(device)\n"),
         ("a = 1; x.cuda(); b = 2\n", "a = 1; x = x.cuda(); b = 2\n"),
         (
-            "def f():\n    x.to(  # é\n        device,\n    )  # kept\n",
-            "def f():\n    x = x.to(  # é\n        device,\n    )  # kept\n",
+            "def f():\n    x.to(  # é\n        device,\n    )  # kept\n    return x\n",
+            "def f():\n    x = x.to(  # é\n        device,\n    )  # kept\n    return x\n",
         ),
         ("ä.to( device )  # ü\n", "ä = ä.to( device )  # ü\n"),
         ("for x in xs:\n\tx.to(device)\n\tf(x)\n", "for x in xs:\n\tx = x.to(device)\n\tf(x)\n"),
@@ -356,3 +356,48 @@ def test_what_was_made_like_another_is_beside_it(old: str, new: str, told: list[
         assert str(asked.severity) == "info"
         assert asked.help == "delete the line: `mask` was made like `z`, where that is"
         assert asked.fix is None
+
+
+UNTOLD = """\
+import pytest
+import torch
+
+def f(device):
+    x = torch.ones(3)
+    {before}
+        {move}
+    {after}
+    return {returned}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "returned", "told"),
+    [
+        ("if device:", "y = 1", "x", True),
+        # it is moved to see whether that can be done
+        ("try:", "except RuntimeError: y = 1", "x", False),
+        ("with pytest.raises(RuntimeError):", "y = 1", "x", False),
+        ("with torch.no_grad():", "y = 1", "x", True),
+        # nothing is lost
+        ("if device:", "y = 1", "device", False),
+    ],
+)
+def test_a_move_that_is_tried_or_of_what_nobody_reads_is_for_those_who_ask(
+    before: str, after: str, returned: str, told: bool
+) -> None:
+    """Seen in SimpleTuner, tensordict and ConsisID."""
+    text = UNTOLD.format(before=before, move="x.to(device)", after=after, returned=returned)
+    assert ("DVL102" in {finding.code for finding in check_source(text)}) is told
+
+
+def test_the_data_of_each_parameter_is_converted_where_each_has_a_type_of_its_own() -> None:
+    """Seen in musubi-tuner."""
+    loop = "import torch\nfrom torch import nn\n\ndef cast(kept):\n    model = nn.Linear(3, 3)\n"
+    loop += "    for name, weight in model.named_parameters():\n{}    return model\n"
+    (own,) = check_source(
+        loop.format("        chosen = torch.float32 if name in kept else torch.float16\n        weight.to(chosen)\n")
+    )
+    assert own.help.endswith("`weight.data = weight.data.to(chosen)`")
+    (same,) = check_source(loop.format("        weight.to(torch.float16)\n"))
+    assert same.help.endswith("`model.to(torch.float16)`")

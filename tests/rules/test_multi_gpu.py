@@ -294,3 +294,11 @@ else:
 def test_a_loader_of_the_other_branch_is_not_for_what_this_one_has_wrapped() -> None:
     """Seen in Mat2Seq: which branch it is, each call has settled."""
     assert [one.code for one in check_source(DIVIDED) if one.code == "DVL503"] == []
+
+
+@pytest.mark.parametrize(("claim", "told"), [('== "0"', False), ('!= "1"', True)])
+def test_the_only_process_of_its_machine_has_the_first_gpu(claim: str, told: bool) -> None:
+    """Seen in oat."""
+    text = f"import os\nimport torch\nimport torch.distributed as dist\n\nassert os.environ['LOCAL_RANK'] {claim}\n"
+    text += "dist.init_process_group(backend='nccl')\nhosts = [None] * 2\ndist.all_gather_object(hosts, 'here')\n"
+    assert ("DVL502" in {finding.code for finding in check_source(text)}) is told

@@ -222,7 +222,7 @@ def test_who_selects_or_grades_a_rule_is_told_of_each_place_for_cuda_alone() -> 
 
 
 def test_warnings_stay_alone() -> None:
-    twice = HEAD + "def f(a: torch.Tensor):\n    a.cuda()\n    a.cuda()\n"
+    twice = HEAD + "def f(a: torch.Tensor):\n    a.cuda()\n    a.cuda()\n    return a\n"
     assert [(one.code, one.span.row) for one in reported(twice)] == [("DVL102", 4), ("DVL102", 5)]
 
 

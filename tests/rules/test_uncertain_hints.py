@@ -1040,3 +1040,10 @@ def test_a_mismatch_with_a_device_that_a_test_chooses_is_for_all() -> None:
     chosen = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
     text = DRAWN.format(name="test_numbers", parameters="dtype", chosen=chosen)
     assert told(text) == [("DVL101", "error")]
+
+
+@pytest.mark.parametrize(("name", "everybody"), [("m.py", True), ("tests/test_m.py", False)])
+def test_what_only_costs_in_a_test_is_for_those_who_ask(name: str, everybody: bool) -> None:
+    """Seen in ao: that a second move does nothing is what is tested."""
+    text = "import torch\n\ndef moved(device):\n    x = torch.ones(3, device=device)\n    return x.to(device)\n"
+    assert told(text, name=name) == ([("DVL201", "warning")] if everybody else [])

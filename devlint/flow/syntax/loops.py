@@ -45,9 +45,13 @@ class LoopText:
     @cached_property
     def single(self) -> bool:
         """Whether the first round is the last, since it ends with a ``break``."""
+        return self.picks and not any(isinstance(node, ast.Continue) for node in self.inside)
+
+    @cached_property
+    def picks(self) -> bool:
+        """Whether it comes to its end once at most, with a ``break``: rounds before may have been skipped."""
         body = self._loop.body if isinstance(self._loop, (ast.For, ast.AsyncFor, ast.While)) else []
-        left = bool(body) and isinstance(body[-1], ast.Break)
-        return left and not any(isinstance(node, ast.Continue) for node in self.inside)
+        return bool(body) and isinstance(body[-1], ast.Break)
 
     @cached_property
     def attributes(self) -> frozenset[str]:

@@ -207,10 +207,12 @@ _ITSELF = frozenset({"self", "self.forward"})
 
 
 def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
-    """Whether a loop runs training or evaluation steps."""
+    """Whether a loop runs training or evaluation steps: more than one."""
+    rounds = frame.interpreter.loop_text(node)
+    if rounds.picks:
+        return False
     if isinstance(iterated, Loader):
         return True
-    rounds = frame.interpreter.loop_text(node)
     if not rounds.attributes.isdisjoint(_TRAINS):
         return True
     return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, rounds)

@@ -12,7 +12,17 @@ from devlint.flow.program.type_hints import objects
 from devlint.flow.syntax.names import called, dotted, inside, of_self
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import around, assigned, function_at, given, method_of, receiver, statement_of, stores
+from devlint.rules.code.blocks import (
+    around,
+    assigned,
+    function_at,
+    given,
+    method_of,
+    receiver,
+    statement_of,
+    stores,
+    way_to,
+)
 from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer, Uncalled
 from devlint.source.syntax import walk
@@ -25,6 +35,8 @@ _WITHOUT_ARGUMENTS = frozenset({"cuda", "cpu", "xpu"})
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
 _LEAVES = frozenset({"parameter", "leaf"})
+_RAISES = re.compile(r"raises|warns|Raises|Warns|suppress")
+"""Contexts in which something is done to see what comes of it."""
 _TO_THE_HOST = frozenset({"cpu", "item", "tolist", "numpy", "shape"})
 """Attributes of a tensor that lead to what is on the host, or has no device."""
 
@@ -105,7 +117,7 @@ class DiscardedMove(Rule):
         if isinstance(site.value.node, ast.Name) and site.value.node.id in objects(around(self.source, site.node)):
             # a batch with parts of its own, which may well move in place
             return
-        if _to_one_after_another(site):
+        if _to_one_after_another(site) or self._is_tried(site):
             return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
         quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")
@@ -126,7 +138,8 @@ class DiscardedMove(Rule):
             steps=site.value.story,
             help=idle or read or self._help(site, name, call),
             fix=None if idle or read else self._fix(site, name),
-            asked=bool(idle) and bool(self._made_with(site) or self._made_like(site)),
+            # whoever leaves a value unread loses nothing; that each of several was meant to be moved is worth a word
+            asked=bool(idle) and not _is_bound_by_loop(site) and not self._goes_with_the_module(site),
         )
 
     def _uncalled(self, site: Uncalled) -> Report:
@@ -142,7 +155,7 @@ class DiscardedMove(Rule):
 
     def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:
         """What to do about a call that would change nothing if its result was taken, empty if it would."""
-        unread = to_host or (_is_bound_by_loop(site) and not _parameters_of(site))
+        unread = to_host or not _parameters_of(site)
         if unread and not self._is_read(site):
             return f"drop the call: nothing reads {quoted} afterwards"
         if self._goes_with_the_module(site):
@@ -199,8 +212,18 @@ class DiscardedMove(Rule):
         parts = [*walk(around(self.source, site.node)), *(() if site.scope.loop is None else walk(site.scope.loop))]
         read = (part for part in parts if isinstance(part, ast.Name) and part.id == name)
         # what the loop itself binds is another one in the next round
-        again = site.scope.loop is not None and not _is_bound_by_loop(site)
+        loop = site.scope.loop
+        again = loop is not None and not _is_bound_by_loop(site) and name not in stores(loop)
         return any((part.lineno > last or again) and part is not site.value.node for part in read)
+
+    def _is_tried(self, site: Transfer) -> bool:
+        """Whether a call is there to see if it raises: at the end of a ``try``, or in ``with pytest.raises()``."""
+        for parent, child in way_to(self.source, site.node)[-2:]:
+            if isinstance(parent, ast.Try) and parent.handlers and child in parent.body[-1:]:
+                return True
+            if isinstance(parent, ast.With) and any(_RAISES.search(ast.unparse(item)) for item in parent.items):
+                return True
+        return False
 
     def _read_on_the_host(self, site: Transfer) -> str:
         """What to do about a call whose result would raise further down, in a `.numpy()`, if it was taken."""
@@ -237,8 +260,9 @@ class DiscardedMove(Rule):
 
     def _help(self, site: Transfer, name: str, call: str) -> str:
         owner, moved = _parameters_of(site), call.replace(name, f"{name}.data", 1)
-        if owner == "self" and site.scope.function.rpartition(".")[2] == site.spelled:
-            # here the module is being moved, and would ask itself again
+        itself = owner == "self" and site.scope.function.rpartition(".")[2] == site.spelled
+        if owner and (itself or _differs_by_round(site)):
+            # here the module is being moved, and would ask itself again, or each of its parameters is treated apart
             return f"move its data, which keeps the parameter or the buffer itself: `{name}.data = {moved}`"
         if owner:
             verb = "move" if site.target is not None else "convert"
@@ -341,6 +365,13 @@ def _parameters_of(site: Transfer) -> str:
     call = receiver(loop.iter) if of_state else loop.iter
     owner = receiver(call) if method_of(call) in ({"state_dict"} if of_state else _PARAMETERS) else None
     return "" if owner is None else ast.unparse(owner)
+
+
+def _differs_by_round(site: Transfer) -> bool:
+    """Whether what a call asks for is chosen in each round of the loop around it."""
+    loop, call = site.scope.loop, site.node
+    asked = inside(*call.args, *(word.value for word in call.keywords)) if isinstance(call, ast.Call) else set()
+    return loop is not None and not asked.isdisjoint(stores(loop))
 
 
 def _is_bound_by_loop(site: Transfer) -> bool:

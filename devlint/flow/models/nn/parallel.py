@@ -48,6 +48,8 @@ _CHOSEN = (
     r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\("
     # which choose for it when they are made
     r"|\w*TrainingArguments\b|\bPartialState\b|\bAccelerator\("
+    # or has to be the only one of its machine
+    r"|\bassert\b[^\n]*LOCAL_RANK[^\n]*==\s*[\"']?0\b"
 )
 """How a process says which device is its own."""
 
@@ -106,8 +108,13 @@ class Wrappers(Observer):
     def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:
         """A module is moved which is, or is in, a wrapper."""
         wrapped = WRAPPED.of(frame.state.heap, module.oid)
-        if wrapped is not None and not module.perhaps:
+        if wrapped is not None and not module.perhaps and not _is_wrapped_anew(frame, wrapped):
             frame.emit(replace(wrapped, moved_after=step))
+
+
+def _is_wrapped_anew(frame: Frame, wrapped: Wrap) -> bool:
+    """Whether each round of a loop wraps the module again, for which it moves it, and moves it back in the end."""
+    return any(nodes.holds(loop.node, wrapped.node) for loop in frame.loops)
 
 
 def _attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
