@@ -331,6 +331,10 @@ def surely_away(place: Device) -> bool:
 
 
 def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
+    lost = next((tensor for tensor in tensors if tensor.device is device.NOWHERE), None)
+    if lost is not None:
+        # what is made of it never comes to be either
+        return lost.device, lost
     away = [tensor for tensor in tensors if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN)]
     # where operands clash, the one that is surely not on the CPU shows what was meant: one mistake is told once
     for tensor in away:
