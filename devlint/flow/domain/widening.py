@@ -26,16 +26,19 @@ def moved(before: State, after: State) -> bool:
         return False
     if any(_is_elsewhere(before.env.get(name), value) for name, value in after.env.items()):
         return True
-    return any(
-        isinstance(held, Device) and isinstance(found := before.heap.get(key), Device) and found.kind is not held.kind
-        for key, held in after.heap.items()
-    )
+    return any(_is_elsewhere(before.heap.get(key), held) for key, held in after.heap.items())
 
 
-def _is_elsewhere(before: Value | None, after: Value) -> bool:
-    if before is after or not isinstance(before, Tensor) or not isinstance(after, Tensor):
+def _is_elsewhere(before: object, after: object) -> bool:
+    """Whether something, or what is in its place in a list or dict, is in another kind of place."""
+    if before is after:
         return False
-    return before.device.kind is not after.device.kind
+    if isinstance(before, Tensor) and isinstance(after, Tensor):
+        return before.device.kind is not after.device.kind
+    if isinstance(before, (Sequence, Mapping)) and isinstance(after, (Sequence, Mapping)):
+        mine, its = before.parts(), after.parts()
+        return len(mine) == len(its) and any(map(_is_elsewhere, mine, its))
+    return isinstance(before, Device) and isinstance(after, Device) and before.kind is not after.kind
 
 
 def renewed(state: State, entry: State) -> State:
