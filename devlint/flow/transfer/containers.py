@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TypeVar
 
+from devlint.device import ITEMS
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -90,14 +91,22 @@ def _grown(receiver: Sequence, call: Call, name: str) -> Sequence:
         added = several.item if several is not None else UNKNOWN
     grown = added if receiver.items == () else add_item(receiver.item, added)
     more = (several.items if several is not None else None) if name == "extend" else (added,)
+    first = call.positional[0]
+    front = name == "insert" and isinstance(first, Const) and first.value == 0
     items = None
     if receiver.items is not None and more is not None and len(receiver.items) + len(more) <= _LONGEST_LIST:
-        first = call.positional[0]
         if name in ("append", "extend"):
             items = (*receiver.items, *more)
-        elif name == "insert" and isinstance(first, Const) and first.value == 0:
-            items = (*more, *receiver.items)
-    return Sequence(items, grown, True, head=receiver.first() if name in ("append", "extend") else ())
+        elif front:
+            items = (added, *receiver.items)
+    head = (added, *receiver.first()) if front else receiver.first() if name in ("append", "extend") else ()
+    return Sequence(items, shown(head) if grown is UNKNOWN else grown, True, head=head)
+
+
+def shown(head: tuple[Value, ...]) -> Value:
+    """What is known of any one item where only the first ones are: that there are several kinds."""
+    known = common(head)
+    return known if isinstance(known, Tensor) and known.device.guard is ITEMS else UNKNOWN
 
 
 def _of_dict(frame: Frame, call: Call, receiver: Mapping, node: ast.Attribute) -> Value:

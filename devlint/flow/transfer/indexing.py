@@ -275,7 +275,7 @@ def _replaced(frame: Frame, listed: Sequence, index: Value, value: Value) -> Seq
         loop = frame.loops[-1] if frame.loops else None
         every = isinstance(at, int) or (loop is not None and not loop.skips and frame.branches <= loop.branches)
         apart = every and isinstance(listed.item, Tensor) and as_tensor(value).device != listed.item.device
-        return Sequence(None, UNKNOWN if apart else add_item(listed.item, value), True, head=head)
+        return Sequence(None, containers.shown(head) if apart else add_item(listed.item, value), True, head=head)
     items = list(listed.items)
     items[at] = value
     return Sequence(tuple(items), containers.common(items), True)
