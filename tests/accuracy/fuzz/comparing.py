@@ -11,7 +11,8 @@ of words in its ``sys.argv`` (that is how a program has conditions that nobody c
    The failing row is repaired (or the remedy kept), and the next step begins.
    A row that another run gets through fails for a condition which nobody can know: of a tensor that is moved to the
    accelerator under such a condition, `check` assumes that it is there, and may be silent.  It also reads a module's
-   methods as if module and arguments were on the accelerator: what does not fail then is no miss either.
+   methods as if module and arguments were on the accelerator: what does not fail then is no miss either. Nor is what
+   DVL103 is documented to tell only those who select it.
 3. When nothing fails any more, an error that is still claimed for a row that was reached is a false claim, unless it
    says "when that is an accelerator" and the row fails once modules and the arguments of functions are on one.
    Functions that nobody called are left out here: a claim about what they would do is neither right nor wrong.
@@ -20,11 +21,12 @@ of words in its ``sys.argv`` (that is how a program has conditions that nobody c
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from devlint.check.analysis import Analyzer
-from devlint.config.schema import Config
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Finding, Severity
 from tests.accuracy.fuzz.program import Program
 from tests.accuracy.fuzz.running import Run, run
@@ -36,6 +38,8 @@ ELSEWHERE = frozenset({"DVL103", "DVL104", "DVL105"})
 DEVICE_RULES = frozenset(
     {"DVL101", "DVL102", "DVL103", "DVL104", "DVL105", "DVL106", "DVL107", "DVL108", "DVL109", "DVL112", "DVL302"}
 )
+_MOVED_AT_ONCE = re.compile(r"( *)(\w+) = .*\n\1\2 = \2\.(cuda|to)\(")
+_DVL103 = Config(rule_layers=(RuleLayer(("DVL103",)),))
 STEPS = 12
 """After so many failures a program is let be."""
 
@@ -91,10 +95,13 @@ def compare(program: Program) -> Comparison:
 
 def claims_of(text: str) -> list[Finding]:
     """The findings that make a claim about devices, each as grave as if what it was inferred from held."""
-    found = Analyzer("program.py", Config()).considered(text.encode())
-    told = (one for one in found if not one.asked or one.unproven is not None)
+    told = (one for one in _considered(text, Config()) if not one.asked or one.unproven is not None)
     claims = (replace(one, severity=one.unproven or one.severity) for one in told if one.code in DEVICE_RULES)
     return [claim for claim in claims if claim.severity >= Severity.WARNING]
+
+
+def _considered(text: str, config: Config) -> list[Finding]:
+    return Analyzer("program.py", config).considered(text.encode())
 
 
 def subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
@@ -146,6 +153,7 @@ def _failing(program: Program, claims: list[Finding], runs: list[Run], outcome: 
             return mended
     row = failed.failed[0]
     limit = next((program.lines[row - 1].limit for row in failed.failed if program.lines[row - 1].limit), "")
+    limit = limit or ("a result moved at once" if _is_for_who_asks(program, row) else "")
     if limit:
         outcome.count(outcome.limits, limit)
         return program.repair(row)
@@ -184,6 +192,16 @@ def _placed(program: Program, failed: Run) -> bool:
         return False
     others = [run(program.text, words, placed=True) for words in subsets(program.words)]
     return all(failed.failed[0] not in other.failed for other in others)
+
+
+def _is_for_who_asks(program: Program, row: int) -> bool:
+    """Whether DVL103 tells only those who select it of a row, as its result is moved in the next one.
+
+    The rule says why: whoever wrote that holds all that meets there to be on the CPU.
+    """
+    text = "\n".join(line.text for line in program.lines[row - 1 : row + 1])
+    hints = _considered(program.text, _DVL103) if _MOVED_AT_ONCE.match(text) else []
+    return any(place.span.row == row for hint in hints for place in hint.related)
 
 
 def _runs(program: Program) -> Iterable[Run]:

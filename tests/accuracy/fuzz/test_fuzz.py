@@ -51,6 +51,29 @@ for otherwise in ("torch.ones(4, device='cuda')", "torch.ones(4)"):
 """
 
 
+MOVED_AT_ONCE = """
+from tests.accuracy.fuzz import comparing
+from tests.accuracy.fuzz.program import Line, Program
+
+TEXT = '''import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(4, 4)
+    def forward(self, x):
+        x = torch.ones(4, 4)
+        x = self.part(x)
+        x = LATER
+Net().cuda()(torch.ones(4, 4))
+'''
+for later in ("x.cuda()", "x.relu()"):
+    lines = (Line(line) for line in TEXT.replace("LATER", later).splitlines())
+    outcome = comparing.compare(Program(tuple(lines)))
+    print(outcome.limits, outcome.explained)
+"""
+
+
 @functools.cache
 def regressions() -> dict[str, str | None]:
     """What the programs of the list disagree about."""
@@ -68,6 +91,11 @@ def test_agreement(name: str) -> None:
 def test_a_claim_for_a_branch_not_taken_comes_true_unless_the_place_hangs_on_the_same_word() -> None:
     done = run("-c", ON_ONE_WORD)
     assert done.stdout.splitlines() == ["1 0 1", "1 1 0"], done.stderr
+
+
+def test_what_only_those_who_select_the_rule_are_told_is_no_miss() -> None:
+    done = run("-c", MOVED_AT_ONCE)
+    assert done.stdout.splitlines() == ["{'a result moved at once': 1} {}", "{} {'DVL103': 1}"], done.stderr
 
 
 @pytest.mark.slow
