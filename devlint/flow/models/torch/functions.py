@@ -143,6 +143,13 @@ def _broadcast(call: Call, name: str, result: Tensor, definite: list[Value], ope
     return replace(result, rank=max(sure) if sure and len(sure) == len(ranks) else None, certain=True)
 
 
+def _looked_up(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
+    """Rows of a matrix: one dimension more than the numbers have that say which."""
+    ranks = [as_tensor(value).rank for _, value, role in operands if role in ("input", "indices")]
+    rank = ranks[0] if len(ranks) == 1 else None
+    return replace(result, many=True, rank=None if rank is None else rank + 1, certain=True)
+
+
 def _product(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
     """A product of matrices."""
     return placement.ranked("@", result, [as_tensor(value) for _, value, _ in operands])
@@ -157,6 +164,7 @@ def _grid(call: Call, name: str, result: Tensor, definite: list[Value], operands
 _SHAPES: dict[str, Callable[[Call, str, Tensor, list[Value], list[Met]], Value]] = {
     "pad_packed_sequence": _padded,
     "matmul": _product,
+    "embedding": _looked_up,
     "meshgrid": _grid,
     **dict.fromkeys(shapes.LOSSES, _loss),
     **dict.fromkeys(shapes.JOINED, _joined),
