@@ -294,6 +294,13 @@ def test_a_package_that_needs_an_accelerator_can_do_with_any() -> None:
     assert found(code, '[library]\nneeds = "accelerator"') != found(code, '[library]\nneeds = "cuda"')
 
 
+def test_a_part_of_a_package_that_needs_cuda_may_do_without() -> None:
+    rows = '[library]\nneeds = "cuda"\n["library.plain"]\nneeds = "nothing"'
+    code = f"import torch; from library.{{}} import kernel\nprint({THERE})\n"
+    assert found(code.format("plain"), rows) == found(code.format("plain"))
+    assert "DVL601 2" in found(code.format("plain"), rows) - found(code.format("other"), rows)
+
+
 def test_what_is_elementwise_makes_a_number_of_numbers() -> None:
     """A tensor of one number may stay on the CPU, one of an array may not."""
     code = (

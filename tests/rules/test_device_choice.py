@@ -142,6 +142,12 @@ def test_who_imports_kernels_of_cuda_has_it(statement: str) -> None:
     assert [each.code for each in found(f"{statement}\n{text}")] == []
 
 
+def test_what_apex_has_in_python_alone_needs_no_cuda() -> None:
+    text = HEAD + "def f(x):\n    return x.cuda()\n" + CHOSEN
+    assert [each.code for each in found(f"from apex.reparameterization import apply_weight_norm\n{text}")] == ["DVL601"]
+    assert found(f"from apex.parallel import DistributedDataParallel\n{text}") == []
+
+
 def test_what_an_option_imports_is_not_needed() -> None:
     """Seen in mt-dnn: mixed precision by apex, if somebody asks for it."""
     text = HEAD + "def f(x, fp16):\n    {}\n    return x.cuda()\n" + CHOSEN

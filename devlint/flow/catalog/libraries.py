@@ -168,6 +168,15 @@ class Catalog:
         rows = map(self.row, {".".join(names[:end]) for names in parts for end in range(1, len(names) + 1)})
         return [row for row in rows if row is not None]
 
+    def need(self, path: str) -> str:
+        """What a package does nothing without, as the innermost of those says that a dotted name begins with."""
+        while path:
+            row = self.row(path)
+            if row is not None and row.needs:
+                return row.needs
+            path = path.rpartition(".")[0]
+        return ""
+
     def canonical(self, path: str) -> str:
         """The name under which the rest of devlint knows what goes by ``path``."""
         known = self._canonical.get(path)

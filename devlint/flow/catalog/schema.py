@@ -137,8 +137,9 @@ VOCABULARY: dict[str, Word] = {
     "stateless": Word("flag", "The module has neither parameters nor buffers of its own.", of="class"),
     "needs": Word(
         "name",
-        "What the package does nothing without: `cuda`, or an `accelerator` that `torch.cuda` may stand for.",
-        ("cuda", "accelerator"),
+        "What the package does nothing without: `cuda`, an `accelerator` that `torch.cuda` may stand for, or "
+        "`nothing`, as a part of such a package may.",
+        ("cuda", "accelerator", "nothing"),
         "package",
     ),
     "runs": Word(

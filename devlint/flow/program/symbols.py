@@ -310,7 +310,7 @@ class Index(nodes.Holder):
         imported = [name for statement in statements for name in names.modules(statement, beside=True)]
         # so those who compile kernels for CUDA call the module of them
         extensions = {"cuda" for name in imported if re.search(r"\w_cuda_?$", name)}
-        return extensions | {row.needs for row in self.catalog.packages(imported) if row.needs}
+        return extensions | {self.catalog.need(name) for name in imported} - {"", "nothing"}
 
     def runs(self, what: str) -> bool:
         """Whether a package that is imported, wherever that is, runs "training" or "processes" by itself."""
