@@ -17,7 +17,14 @@ from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.derived_loaders import derived
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import finds_its_state, has_state
-from devlint.flow.program.mutations import moves_inputs, only_if_none, places_itself, runs_given
+from devlint.flow.program.mutations import (
+    is_moved,
+    moves_inputs,
+    only_if_none,
+    places_itself,
+    runs_given,
+    stays_alike,
+)
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer import havoc
 from devlint.flow.transfer.constructor_devices import is_placed
@@ -73,11 +80,13 @@ def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
     if change == "filled":
         # a tensor takes the values of what is written into it, and stays where it is
         return isinstance(held, Tensor) and held.certain
-    if isinstance(held, Loader):
-        return _constructed(info, attribute)
-    if isinstance(held, Tensor) and not held.optional and only_if_none(info, attribute):
-        # which it never is
-        return True
+    if isinstance(held, (Loader, Module, Tensor)) and _constructed(info, attribute):
+        return not (isinstance(held, Module) and is_moved(info, attribute))
+    if isinstance(held, Tensor) and not held.optional:
+        # which is never None, and which is written into, or made once more
+        alike = held.certain and stays_alike(info, attribute, held.origin.node)
+        if alike or only_if_none(info, attribute):
+            return True
     # nothing but another parameter can take the place of one
     return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
 
@@ -85,7 +94,7 @@ def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
 def _constructed(info: ClassInfo, attribute: str) -> bool:
     """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
     return all(
-        method.initialises
+        method.name == "__init__" or (method.initialises and method.name in info.callers)
         for method in info.methods.values()
         for node in method.attributes
         if node.attr == attribute and not isinstance(node.ctx, ast.Load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.flow.catalog.creation import MAKING
+from devlint.flow.catalog.creation import FROM_VALUES, MAKING
 from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE, TO_NUMBERS
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.module_bases import is_module_path, is_plain
@@ -40,6 +40,16 @@ def changed(info: ClassInfo) -> dict[str, str]:
     return found
 
 
+def is_moved(info: ClassInfo, attribute: str) -> bool:
+    """Whether a method moves what an attribute holds, or a part of it."""
+    return any(
+        node.attr in OF_MODULES and f"{names.dotted(node.value)}.".startswith(f"self.{attribute}.")
+        for method in info.methods.values()
+        if not method.initialises
+        for node in method.attributes
+    )
+
+
 def only_if_none(info: ClassInfo, attribute: str) -> bool:
     """Whether all methods but the constructor assign an attribute only under a test that it is ``None``."""
     for method in (method for method in info.methods.values() if method.name != "__init__"):
@@ -49,6 +59,32 @@ def only_if_none(info: ClassInfo, attribute: str) -> bool:
         if not inside.issuperset(stored):
             return False
     return True
+
+
+def stays_alike(info: ClassInfo, attribute: str, made: ast.AST | None) -> bool:
+    """Whether all methods but the constructor only write into the tensor that ``made`` makes, or make it once more.
+
+    ``self.total += loss`` is done in place, and ``self.total = torch.zeros(3)`` begins anew.
+    """
+    again = ast.unparse(made) if made is not None and _makes_alike(info, made) else None
+    for method in (method for method in info.methods.values() if method.name != "__init__"):
+        known: set[ast.expr] = {node.target for node in method.nodes if isinstance(node, ast.AugAssign)}
+        for node in method.of(ast.Assign) if again is not None else ():
+            known.update(node.targets if ast.unparse(node.value) == again else ())
+        stored = {node for node in method.attributes if node.attr == attribute and not isinstance(node.ctx, ast.Load)}
+        if not stored <= known:
+            return False
+    return True
+
+
+def _makes_alike(info: ClassInfo, node: ast.AST) -> bool:
+    """Whether a call of torch makes a tensor on the default device whatever the names in it stand for."""
+    if not isinstance(node, ast.Call) or any(keyword.arg in (None, "device") for keyword in node.keywords):
+        return False
+    path = info.index.resolve(names.called(node))
+    # a copy of data is where the data is
+    copied = path in FROM_VALUES and not all(isinstance(part, ast.Constant) for part in node.args)
+    return path in MAKING and not copied
 
 
 def _asks_for_none(test: ast.expr, attribute: str) -> bool:
