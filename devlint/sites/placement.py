@@ -82,6 +82,8 @@ class HintKind(enum.Enum):
     """It takes the place of the numbers of the other, which is there from then on."""
     UNPLACED = enum.auto()
     """Nobody placed it, and it is an input of a model that was."""
+    UNMOVED = enum.auto()
+    """Nobody moved it, a network, and its inputs were put on a device."""
 
 
 @immutable(frozen=True, slots=True)

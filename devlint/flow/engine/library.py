@@ -30,6 +30,7 @@ from devlint.flow.observers.hints.returned_creations import ReturnedCreations
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unfetched import Unfetched
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
+from devlint.flow.observers.hints.unmoved_models import UnmovedModels
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
 from devlint.flow.observers.placement.generator_states import GeneratorStates
 from devlint.flow.observers.placement.host_reads import HostReads
@@ -67,6 +68,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     OppositeMoves,
     MovesOfOnePath,
     UnmovedInputs,
+    UnmovedModels,
     RebuiltCaches,
     SameShape,
     ReturnedCreations,

@@ -90,7 +90,7 @@ class MixedOperands(Observer):
             )
         if beside is None and frame.info is not None:
             # what the same function puts on a device shows where such tensors belong
-            beside = next((met for met in given if _is_put_there(met[1])), None)
+            beside = next((met for met in given if is_put_there(met[1])), None)
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
@@ -191,7 +191,7 @@ def _made_there(value: Value) -> bool:
     return any(step.act is Act.CREATED for step in value.origin.story) and _is_told(value.device)
 
 
-def _is_put_there(value: Value) -> bool:
+def is_put_there(value: Value) -> bool:
     """Whether it was made on, or moved to, a device that the code chose."""
     if _made_there(value):
         return True

@@ -23,7 +23,7 @@ from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Hint, HintKind
 
-_TOLD = ("device", "cuda", "gpu", ".to(")
+TOLD = ("device", "cuda", "gpu", ".to(")
 """Words in the code that made something which say that it was put somewhere."""
 _LONGEST_CHAIN = 4
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
@@ -145,7 +145,7 @@ def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
     values = [node.value for node in inside if isinstance(node, ast.Assign) and name in map(names.dotted, node.targets)]
     if len(values) != 1 or len(_stores(inside, name)) != 1 or _is_put(_everywhere(frame), name):
         return None
-    if any(word in ast.unparse(values[0]) for word in _TOLD):
+    if any(word in ast.unparse(values[0]) for word in TOLD):
         return None
     if isinstance(values[0], ast.Call):
         path = names.dotted(values[0].func)

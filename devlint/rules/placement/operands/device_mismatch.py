@@ -32,7 +32,7 @@ from devlint.source.tree import Source
 
 _INDEX_STAYS = (1, 13)
 """Before it, torch copied an index to what it reads from."""
-_TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
+_TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED, HintKind.UNMOVED})
 """The kinds of hints that this rule tells."""
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
@@ -47,7 +47,8 @@ class DeviceMismatch(Rule):
     of another file makes on the CPU and brings together with its argument is told of where it is called. Where of two
     parts of a batch one branch moves only the one and another only the other, it is a warning. Those who select the
     rule are told more: of operands that are on the CPU on some paths only, and as hints of a tensor that is moved on
-    one path and not on the other, and of an input that nobody moves although the model and its other inputs are.
+    one path and not on the other, of an input that nobody moves although the model and its other inputs are, and of a
+    network of another package that nobody moves although its inputs are.
 
     ## Why it matters
     PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
@@ -181,6 +182,9 @@ def _hint(source: Source, meeting: Meeting, site: Hint) -> Report:
         label, told = "converts it, and leaves it where it is", f"on both paths: `.to({target}, ...)`"
         told = f"move it where it is converted, {told}"
         steps = (Step(other.node, "moved here"), Step(stray.node, "not moved here"))
+    elif site.kind is HintKind.UNMOVED:
+        message = f"{gone} is on {other.device}, and nothing here puts {left} there"
+        label, told = f"runs {left} where it was made", f"move it where it is made: `.to({target})`"
     else:
         message = f"{gone} is on {other.device}, and nothing here puts {left} there"
         label, told = f"gets {left} as it was made", f"`{in_brackets(stray.text)}.to({target})`"

@@ -33,7 +33,7 @@ GENERATOR = "generator"
 """The role of the operand with which an operation draws numbers."""
 LISTED = "tensors"
 """The role of what is given in a list, under whose name it may be known."""
-_ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
+_ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED, HintKind.UNMOVED})
 """Hints for those who ask: what is placed here and not there may be meant so."""
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 """The methods that torch and Lightning give what is on the module's device."""
