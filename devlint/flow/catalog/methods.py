@@ -10,6 +10,8 @@ OF_MODULES = MOVERS - {"type_as"}
 """Those that a module has, too."""
 TO_DEVICE = OF_MODULES - {"cpu"}
 """Those of them that lead to an accelerator, or wherever they are told."""
+MODES = frozenset({"eval", "train"})
+"""The methods that switch a module, and return it."""
 HAND_ON = frozenset({"generate"})
 """The methods of transformers' networks that hand on to ``forward`` what they are given, as it is."""
 ENCODE = frozenset(

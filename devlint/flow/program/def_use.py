@@ -9,6 +9,7 @@ import sys
 from collections.abc import Collection, Iterator
 
 from devlint.flow.catalog.concepts import COLLECTIVES
+from devlint.flow.catalog.methods import MODES, MOVERS
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
@@ -18,7 +19,6 @@ DESCRIPTIONS = frozenset(
 )
 """Attributes and methods that tell of a tensor without reading it."""
 _GENERATIONS = 16
-_MODES = frozenset({"eval", "train"})
 
 
 Code = FunctionInfo | Index
@@ -95,7 +95,22 @@ def networks(code: Code) -> frozenset[str]:
             sent.append(statement.value)
     called = {names.called(part) for loss in sent for part in nodes.walk(loss)}
     own = {path for path in called if code.index.resolve(path) == path}
-    return frozenset({names.dotted(method.value) for method in methods if method.attr in _MODES} | own) - {""}
+    asked = [method.value for method in methods if method.attr in MODES]
+    # `net = make().eval().to(device)`
+    switched = (statement for statement in code.of(ast.Assign) if _is_switched(statement.value))
+    kept = {names.dotted(target) for statement in switched for target in statement.targets}
+    return frozenset({*map(names.dotted, asked), *kept, *own}) - {""}
+
+
+def _is_switched(node: ast.expr) -> bool:
+    """Whether it is switched to a mode, and perhaps moved, and is still what it was."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in MODES:
+            return True
+        if node.func.attr not in MOVERS:
+            break
+        node = node.func.value
+    return False
 
 
 def functions_around(index: Index, node: ast.AST) -> list[FunctionInfo]:

@@ -179,6 +179,9 @@ class _Tensor(tensor_methods.TensorModel):
 
     def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
         """A method of what was moved, and is no tensor's: it may hand on what it is given to ``forward``."""
+        if node.attr in methods.MODES and isinstance(value, Tensor) and not value.certain:
+            # a module, which returns itself
+            return value
         module = _moved_module(frame, node.value, value) if node.attr in methods.HAND_ON else None
         return super().method(frame, call, value, node) if module is None else generated(frame, call, module)
 

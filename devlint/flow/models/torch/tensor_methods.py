@@ -15,7 +15,7 @@ from devlint.flow.domain.join import items_of, type_place
 from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, is_definite
-from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value, is_literal
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, Value, is_literal
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
 from devlint.flow.transfer import api_use, containers, havoc, memory
@@ -73,7 +73,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     if entry.rule == "cpu-pinned":
         return replace(tensor, pinned=Step(call.node, "pinned here"))
     if entry.rule.startswith("mover"):
-        return typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
+        return typed(tensor, call, _is_dtype(frame, call)) if name == "type" else Tensor(device.UNKNOWN)
     operands = meeting(frame, call, f".{name}()", arguments(call, entry, ((node.value, receiver, "self"),)))
     kind = OperationKind.ACCUMULATOR if name == "copy_" else OperationKind.OPERANDS
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
@@ -121,16 +121,29 @@ def checked(operands: list[Met], entry: torch_table.Function) -> list[Met]:
     return [written(met) for met in operands] if entry.device_check == "ExactSame" else operands
 
 
-def typed(tensor: Tensor, call: Call) -> Tensor:
-    """The result of ``.type(...)``: a dtype leaves the tensor where it is, a tensor type has a device of its own."""
+def typed(tensor: Tensor, call: Call, numbers: bool = False) -> Tensor:
+    """The result of ``.type(...)``: a dtype leaves the tensor where it is, a tensor type has a device of its own.
+
+    ``numbers`` says that what is given is known to be a dtype.
+    """
     given = call.argument(0, "dtype")
     place = type_place(given)
-    if given is None or (place is None and isinstance(given, (Const, Named))):
+    if given is None or numbers or (place is None and isinstance(given, (Const, Named))):
         return tensor
     if place is None:
         return Tensor(device.UNKNOWN)
     label = f"converted to a type of {place} here"
     return Tensor(place, many=tensor.many, rank=tensor.rank, origin=Origin((Step(call.node, label),)))
+
+
+def _is_dtype(frame: Frame, call: Call) -> bool:
+    """Whether a call asks for the type of another tensor's numbers: what options call a dtype may be a tensor type."""
+    node = call.argument_node(0, "dtype")
+    if not isinstance(node, ast.Attribute) or node.attr != "dtype":
+        return False
+    with frame.interpreter.quiet():
+        owner = frame.evaluate(node.value)
+    return isinstance(owner, Tensor) or (isinstance(owner, Opaque) and owner.hint == "tensor")
 
 
 def arguments(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from devlint.flow.catalog.methods import MOVERS
+from devlint.flow.catalog.methods import MODES, MOVERS
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
@@ -21,9 +21,9 @@ from devlint.sites.placement import Hint, HintKind
 
 _LOADERS = frozenset({"from_pretrained"})
 _RUNS = frozenset({"forward", "generate"})
-_AS_THEY_ARE = frozenset({"eval", "train", "requires_grad_", "float", "half"})
+_AS_THEY_ARE = MODES | {"requires_grad_", "float", "half"}
 """Methods of modules that return the module, where it is."""
-_OF_NETWORKS = frozenset({"eval", "train", "parameters", "named_parameters", "load_state_dict", "state_dict"})
+_OF_NETWORKS = MODES | {"parameters", "named_parameters", "load_state_dict", "state_dict"}
 """Methods that show something to be a network: nothing else that is made so has them."""
 _SAYS_WHERE = MOVERS | {"device", "device_map", "hf_device_map", "to_empty", "share_memory"}
 
