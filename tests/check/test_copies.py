@@ -90,3 +90,40 @@ def test_what_has_the_same_licence_or_the_same_holder_is_no_copy(copy: Path, nam
 def test_a_repository_of_its_own_is_no_copy(copy: Path) -> None:
     (copy / ".git").mkdir()
     assert codes(".") == ["DVL102", "DVL701"]
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    project = tmp_path / "super-resolution"
+    (project / "src/diffusers/pipelines").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    (project / "README.md").write_text("# Super-resolution\n\n    pip install -e .\n")
+    (project / "src/diffusers/__init__.py").write_text("")
+    (project / "src/diffusers/pipelines/old.py").write_text(OLD)
+    return project
+
+
+def test_of_a_whole_library_nothing_is_told(library: Path) -> None:
+    """Seen in RollingDepth and InvSR, where its own setup.py lies as well."""
+    assert codes(".") == []
+    (library / "setup.py").write_text('from setuptools import setup\n\nsetup(name="diffusers", packages=["diffusers"])\n')
+    assert codes(".") == []
+    assert codes("--select", "DVL102", ".") == ["DVL102"]
+
+
+def test_the_library_itself_is_told_all(library: Path) -> None:
+    (library / "setup.py").write_text('from setuptools import setup\n\nsetup(name="diffusers", packages=["diffusers"])\n')
+    (library / "README.md").write_text("# Diffusers\n\n    pip install --upgrade diffusers[torch]\n")
+    assert sorted(codes(".")) == ["DVL102", "DVL701"]
+
+
+def test_a_fork_is_told_all(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = library.rename(library.parent / "diffusers-fast")
+    monkeypatch.chdir(fork)
+    assert sorted(codes(".")) == ["DVL102", "DVL701"]
+
+
+def test_a_folder_that_is_no_package_is_no_library(library: Path) -> None:
+    """Seen in Large-Scale-Medical: what uses the library is in a folder of its name."""
+    (library / "src/diffusers/__init__.py").unlink()
+    assert sorted(codes(".")) == ["DVL102", "DVL701"]

@@ -1045,5 +1045,6 @@ def test_a_mismatch_with_a_device_that_a_test_chooses_is_for_all() -> None:
 @pytest.mark.parametrize(("name", "everybody"), [("m.py", True), ("tests/test_m.py", False)])
 def test_what_only_costs_in_a_test_is_for_those_who_ask(name: str, everybody: bool) -> None:
     """Seen in ao: that a second move does nothing is what is tested."""
-    text = "import torch\n\ndef moved(device):\n    x = torch.ones(3, device=device)\n    return x.to(device)\n"
+    text = "import torch\n\ndef moved(devices):\n    for device in devices:\n"
+    text += "        layer = torch.nn.Linear(3, 3, device=device)\n        layer.to(device)\n"
     assert told(text, name=name) == ([("DVL201", "warning")] if everybody else [])

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from devlint.check.filters import project_files
+from devlint.check.filters import project_files, publishing
 from devlint.finding import Finding, Severity
+from devlint.flow.catalog.modules import OFTEN_COPIED
 from devlint.source.files import held
 
 _LICENCE = re.compile(r"(?:licen[cs]e|copying)(?:[-_][\w-]+)?(?:\.(?:txt|md|rst))?", re.IGNORECASE)
@@ -21,13 +22,35 @@ _FORMAL = frozenset(b"all and authors contributors its inc ltd corporation prese
 
 
 def copied(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of a run's findings, but for errors, in a folder that somebody else licenses than the project around it.
+    """Those of a run's findings in a library's package that a project keeps whole: its authors mend it there.
 
-    Or in one that was downloaded into it.
+    And those, but for errors, in a folder that somebody else licenses than the project around it, or that was
+    downloaded into it.
     """
-    copy = cache(_is_copy)
-    mild = (finding for finding in findings if finding.severity < Severity.ERROR)
-    return [finding for finding in mild if copy(os.path.dirname(os.path.abspath(finding.filename)))]
+    library, copy = cache(_is_of_library), cache(_is_copy)
+    folders = ((finding, os.path.dirname(os.path.abspath(finding.filename))) for finding in findings)
+    return [
+        finding for finding, folder in folders
+        if library(folder) or (finding.severity < Severity.ERROR and copy(folder))
+    ]  # fmt: skip
+
+
+def _is_of_library(folder: str) -> bool:
+    """Whether a folder lies in the package of a well-known library, and the project around that is not this library."""
+    found = ""
+    for _ in range(project_files.HIGHEST):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return False
+        name = os.path.basename(folder)
+        found = name if name in OFTEN_COPIED and "__init__.py" in names else found
+        if found and project_files.begins(names) and name != found:
+            # whoever keeps the files of a fork keeps its setup, too, and not what its README says
+            own = found in publishing.declared(folder, names) and publishing.root(folder)[1]
+            return found not in name.lower().replace("-", "_") and not own
+        folder = os.path.dirname(folder)
+    return False
 
 
 def _is_copy(folder: str) -> bool:

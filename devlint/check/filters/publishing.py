@@ -35,6 +35,13 @@ def root(folder: str) -> tuple[str, bool]:
     return "", False
 
 
+def declared(folder: str, names: Iterable[str]) -> set[str]:
+    """The names under which the files of a folder say that it is packaged, as Python would import them."""
+    texts = (held(os.path.join(folder, name)) or b"" for name in _PACKAGES if name in names)
+    found = (name.decode() for text in texts for name in _NAME.findall(text))
+    return {re.sub(r"[-.]", "_", name).lower() for name in found}
+
+
 def _is_published(project: str, names: Iterable[str], packages: Sequence[bytes]) -> bool:
     """Whether a README says how others install a project: then they use what it does not use itself.
 

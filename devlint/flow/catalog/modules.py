@@ -69,3 +69,10 @@ PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buff
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 TAKE_NO_NUMBERS = ("torch.nn.", "torchaudio.", "torchvision.", "timm.", "torch_geometric.", "transformers.")
 """Whose modules take no tensor without dimensions, as a metric does that adds up numbers."""
+OFTEN_COPIED = frozenset(
+    """accelerate audiocraft detectron2 diffusers fairseq fvcore kornia lm_eval mmaction mmcls mmcv mmdet mmdet3d mmedit
+    mmengine mmocr mmpose mmpretrain mmrotate mmseg mmtrack mmyolo monai nerfstudio open_clip peft pytorch3d
+    pytorch_lightning segment_anything segmentation_models_pytorch slowfast timm torchvision transformers trl
+    ultralytics xformers""".split()
+)
+"""Libraries whose packages research code keeps whole, with changes in a few files."""
