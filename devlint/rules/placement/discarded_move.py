@@ -139,7 +139,9 @@ class DiscardedMove(Rule):
             help=idle or read or self._help(site, name, call),
             fix=None if idle or read else self._fix(site, name),
             # whoever leaves a value unread loses nothing; that each of several was meant to be moved is worth a word
-            asked=bool(idle) and not _is_bound_by_loop(site) and not self._goes_with_the_module(site),
+            asked=(bool(idle) and not _is_bound_by_loop(site) and not self._goes_with_the_module(site))
+            # with a conversion everything works, and a test may count what happens
+            or (site.target is None and edits.in_test(self.source, site.scope)),
         )
 
     def _uncalled(self, site: Uncalled) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from devlint.device import Role
 from devlint.flow.catalog.concepts import METHOD
@@ -15,6 +16,9 @@ from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 from devlint.source.file_kinds import is_for_export
 from devlint.source.syntax import walk
+
+_JOINS = re.compile(r"\.(?:concatenate|\w*stack|append|block)$")
+"""Functions of NumPy that join arrays of at least one dimension."""
 
 
 class NumpyOnAccelerator(Rule):
@@ -104,7 +108,7 @@ class NumpyOnAccelerator(Rule):
             label="needs a tensor on the CPU",
             severity=min(first.severity, Severity.WARNING) if default else first.severity,
             steps=operand.story,
-            help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
+            help=_help(site),
             # but for the forward of a network, what reads the host's memory is called with all of it on the host; what
             # somebody else's network returns may be an array
             asked=not (forward or any(_is_moved(operand) for operand, _ in away))
@@ -162,6 +166,14 @@ class NumpyOnAccelerator(Rule):
         # a tensor by what is done with it may still be one of another library
         proven = proven and not any(map(_is_given, operands))
         return fix_of("Copy the tensor to the host", *(edits or None for edits in fetches), safe=proven)
+
+
+def _help(site: HostRead) -> str:
+    if not site.several:
+        return "copy it to the host first: `.cpu()`"
+    # what joins arrays takes no numbers
+    joins = _JOINS.search(site.reader) is not None
+    return "copy each to the host first: `.cpu()`" if joins else "put numbers into the list: `.item()`"
 
 
 def _is_moved(operand: Operand) -> bool:
