@@ -92,6 +92,9 @@ def test_a_repository_of_its_own_is_no_copy(copy: Path) -> None:
     assert codes(".") == ["DVL102", "DVL701"]
 
 
+OWN_SETUP = 'from setuptools import setup\n\nsetup(name="diffusers", packages=["diffusers"])\n'
+
+
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = tmp_path / "super-resolution"
@@ -106,13 +109,13 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_of_a_whole_library_nothing_is_told(library: Path) -> None:
     """Seen in RollingDepth and InvSR, where its own setup.py lies as well."""
     assert codes(".") == []
-    (library / "setup.py").write_text('from setuptools import setup\n\nsetup(name="diffusers", packages=["diffusers"])\n')
+    (library / "setup.py").write_text(OWN_SETUP)
     assert codes(".") == []
     assert codes("--select", "DVL102", ".") == ["DVL102"]
 
 
 def test_the_library_itself_is_told_all(library: Path) -> None:
-    (library / "setup.py").write_text('from setuptools import setup\n\nsetup(name="diffusers", packages=["diffusers"])\n')
+    (library / "setup.py").write_text(OWN_SETUP)
     (library / "README.md").write_text("# Diffusers\n\n    pip install --upgrade diffusers[torch]\n")
     assert sorted(codes(".")) == ["DVL102", "DVL701"]
 

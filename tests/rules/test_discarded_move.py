@@ -367,27 +367,23 @@ def f(device):
     {before}
         {move}
     {after}
-    return {returned}
+    return x
 """
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "returned", "told"),
+    ("before", "after", "told"),
     [
-        ("if device:", "y = 1", "x", True),
+        ("if device:", "y = 1", True),
         # it is moved to see whether that can be done
-        ("try:", "except RuntimeError: y = 1", "x", False),
-        ("with pytest.raises(RuntimeError):", "y = 1", "x", False),
-        ("with torch.no_grad():", "y = 1", "x", True),
-        # nothing is lost
-        ("if device:", "y = 1", "device", False),
+        ("try:", "except RuntimeError: y = 1", False),
+        ("with pytest.raises(RuntimeError):", "y = 1", False),
+        ("with torch.no_grad():", "y = 1", True),
     ],
 )
-def test_a_move_that_is_tried_or_of_what_nobody_reads_is_for_those_who_ask(
-    before: str, after: str, returned: str, told: bool
-) -> None:
-    """Seen in SimpleTuner, tensordict and ConsisID."""
-    text = UNTOLD.format(before=before, move="x.to(device)", after=after, returned=returned)
+def test_a_move_may_be_there_to_see_whether_it_can_be_done(before: str, after: str, told: bool) -> None:
+    """Seen in SimpleTuner and tensordict."""
+    text = UNTOLD.format(before=before, move="x.to(device)", after=after)
     assert ("DVL102" in {finding.code for finding in check_source(text)}) is told
 
 

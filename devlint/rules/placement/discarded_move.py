@@ -138,8 +138,7 @@ class DiscardedMove(Rule):
             steps=site.value.story,
             help=idle or read or self._help(site, name, call),
             fix=None if idle or read else self._fix(site, name),
-            # whoever leaves a value unread loses nothing; that each of several was meant to be moved is worth a word
-            asked=(bool(idle) and not _is_bound_by_loop(site) and not self._goes_with_the_module(site))
+            asked=(bool(idle) and bool(self._made_with(site) or self._made_like(site)))
             # with a conversion everything works, and a test may count what happens
             or (site.target is None and edits.in_test(self.source, site.scope)),
         )
@@ -157,7 +156,7 @@ class DiscardedMove(Rule):
 
     def _useless(self, site: Transfer, quoted: str, to_host: bool) -> str:
         """What to do about a call that would change nothing if its result was taken, empty if it would."""
-        unread = to_host or not _parameters_of(site)
+        unread = to_host or (_is_bound_by_loop(site) and not _parameters_of(site))
         if unread and not self._is_read(site):
             return f"drop the call: nothing reads {quoted} afterwards"
         if self._goes_with_the_module(site):
@@ -214,8 +213,7 @@ class DiscardedMove(Rule):
         parts = [*walk(around(self.source, site.node)), *(() if site.scope.loop is None else walk(site.scope.loop))]
         read = (part for part in parts if isinstance(part, ast.Name) and part.id == name)
         # what the loop itself binds is another one in the next round
-        loop = site.scope.loop
-        again = loop is not None and not _is_bound_by_loop(site) and name not in stores(loop)
+        again = site.scope.loop is not None and not _is_bound_by_loop(site)
         return any((part.lineno > last or again) and part is not site.value.node for part in read)
 
     def _is_tried(self, site: Transfer) -> bool:
