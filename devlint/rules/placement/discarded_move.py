@@ -83,6 +83,7 @@ class DiscardedMove(Rule):
     - The function measures: its name speaks of a benchmark, a warm-up, a profile, a latency.
     - The tensor is already there: then nothing is lost.
     - A loop copies the same tensor to one device after another, and uses it for nothing else: it wants the copies.
+    - It is done to see whether it can be: at the end of a `try`, or in `with pytest.raises(...)`.
 
     ## Fix safety
     There is no fix for a method that is not called. `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or
