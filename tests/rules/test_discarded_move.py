@@ -397,3 +397,13 @@ def test_the_data_of_each_parameter_is_converted_where_each_has_a_type_of_its_ow
     assert own.help.endswith("`weight.data = weight.data.to(chosen)`")
     (same,) = check_source(loop.format("        weight.to(torch.float16)\n"))
     assert same.help.endswith("`model.to(torch.float16)`")
+
+
+def test_a_type_that_a_tensor_was_made_with_is_no_conversion_wherever_that_was() -> None:
+    """Seen in SEED-Voken: what torch's documentation says of its attention."""
+    text = "import torch\n\ndef attention(query: torch.Tensor, is_causal):\n"
+    text += "    bias = torch.zeros(3, 3, dtype=query.dtype){}\n    if is_causal:\n        bias.to(query.dtype)\n"
+    text += "    return query @ bias\n"
+    for moved in ("", ".to(query.device)"):
+        assert "DVL102" not in {finding.code for finding in check_source(text.format(moved))}
+    assert "DVL102" in {finding.code for finding in check_source(text.format(".to(torch.float16)"))}

@@ -35,6 +35,8 @@ _WITHOUT_ARGUMENTS = frozenset({"cuda", "cpu", "xpu"})
 _VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
 _LEAVES = frozenset({"parameter", "leaf"})
+_PLACE = r"\.to\([\w.]*device\)$"
+"""How a tensor is put on a device, and nothing else."""
 _RAISES = re.compile(r"raises|warns|Raises|Warns|suppress")
 """Contexts in which something is done to see what comes of it."""
 _TO_THE_HOST = frozenset({"cpu", "item", "tolist", "numpy", "shape"})
@@ -181,8 +183,7 @@ class DiscardedMove(Rule):
         bound = self._bound(site) if asked else []
         created = {step.node for step in site.value.story if step.act is Act.CREATED}
         for _, made in bound:
-            words = made.keywords if isinstance(made, ast.Call) and made in created else ()
-            if not asked.items() <= {(word.arg or "", ast.unparse(word.value)) for word in words}:
+            if not asked.items() <= _words(made, created).items():
                 return ""
         # what is asked of something may be another one by then
         named = inside(ast.parse(", ".join(asked.values())))
@@ -366,6 +367,14 @@ def _parameters_of(site: Transfer) -> str:
     call = receiver(loop.iter) if of_state else loop.iter
     owner = receiver(call) if method_of(call) in ({"state_dict"} if of_state else _PARAMETERS) else None
     return "" if owner is None else ast.unparse(owner)
+
+
+def _words(made: ast.expr, created: set[ast.AST]) -> dict[str, str]:
+    """What a creation is told by name; if it is put on a device at once, not where."""
+    placed = isinstance(made, ast.Call) and method_of(made) == "to" and re.search(_PLACE, ast.unparse(made)) is not None
+    inner = receiver(made) if placed else made if made in created else None
+    words = inner.keywords if isinstance(inner, ast.Call) and called(inner).startswith("torch.") else []
+    return {word.arg or "": ast.unparse(word.value) for word in words if not placed or word.arg != "device"}
 
 
 def _differs_by_round(site: Transfer) -> bool:

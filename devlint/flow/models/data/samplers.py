@@ -76,7 +76,9 @@ class DataShares:
         wrapped = next((self._wrapped[root] for root in made.roots if root in self._wrapped), None)
         sampler = made.call.argument(3, "sampler")
         step = None
-        if isinstance(sampler, Stateful) and sampler.node is not None and self._shuffles(sampler.node):
+        # a loader that is to shuffle besides raises
+        alone = not is_literal(made.call.argument(2, "shuffle"), True)
+        if alone and isinstance(sampler, Stateful) and sampler.node is not None and self._shuffles(sampler.node):
             step = None if "set_epoch" in self._text else Step(sampler.node, "this sampler")
         whole = wrapped is not None and made.whole() and re.search(_SPLIT, self._text) is None
         return Training(in_memory(made.call.argument(0, "dataset")), made.epochs, wrapped, step, whole)
