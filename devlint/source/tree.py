@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _BEYOND_ASCII = r"[^\x00-\x7f]"
 _ELIDED = r"^\s*\.{4,}\s*$|\bdef \w+\(\.\.\.\)|[\w)\]]\s+\.\.\.\s*$|\{%.*%\}|\{\{.*\}\}"
 """A line of a template, one of dots that stand for code, or one that has them for parameters or for more terms."""
-_NO_VALUE = r"^[^\"'#]*=\s*#"
-"""An assignment of what is yet to be written."""
+_NO_VALUE = r"^[^\"'#]*=\s*(?:[^\"'#]*[-+*/]\s*)?#|^[^\"'#]*=\s*\.\.\s*(?:#|$)|^\s*<+[^<>=]{3,}>+\s*$"
+"""An assignment of what is yet to be written, or what stands for that: `x = 100 * # yours`, `= ..`, `<your code>`."""
 
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""

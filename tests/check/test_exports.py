@@ -62,6 +62,12 @@ def test_what_is_wrong_in_it_is_told(text: bytes) -> None:
         ("for x in range(3):\n    # YOUR CODE GOES HERE\n    #####\n\n", False),
         ("x = #... ADD CODE HERE\nprint(x)", False),
         ("total = x + y ...\nprint(total)", False),
+        # seen in HEST, zoology and a course on efficient deep learning
+        ("path = .. # path to the file\nprint(path)", False),
+        ("weights[1:3, :2] = 100  * # YOUR ANSWER\nprint(weights)", False),
+        ("<<A whole lot of your code here>>", False),
+        ("x = 3 ** / 2", True),
+        ("if x <> y:\n    pass", True),
         ("def boundary(...):\n    pass", False),
         ("print 'more ...'", True),
         ("for x in range(3):\n\nprint(x)", True),
