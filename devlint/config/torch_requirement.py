@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from devlint.immutable import immutable, replace
@@ -117,13 +118,15 @@ def declared(directory: str, release: Reader, told: bool) -> TorchRequirement | 
         return None
     found = next(filter(None, (_of_files(directory, names, one, release) for one in _READERS.items())), [])
     said = (_of_files(directory, names, one, release) for one in (_PROSE.items() if told else ()))
-    told_of = [*said]
-    found = found or next(filter(None, told_of), [])
+    others: Iterable[list[TorchRequirement]] = said
+    if not found:
+        found = next(filter(None, said), [])
+        others = chain((found,), said)
     first = min(found, key=lambda one: one.release, default=None)
     if first is None or first.latest is not None or release is not oldest:
         return first
     pinned = [
-        one.latest for several in told_of for one in several if one.latest is not None and one.latest >= first.release
+        one.latest for several in others for one in several if one.latest is not None and one.latest >= first.release
     ]
     return replace(first, latest=max(pinned)) if pinned else first
 

@@ -15,7 +15,7 @@ from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.values import Value
 from devlint.flow.observers.hints.mixed_operands import is_put_there
 from devlint.flow.observers.hints.unmoved_inputs import TOLD
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Hint, HintKind
 
@@ -76,7 +76,7 @@ def _all_that_speaks_of(frame: Frame, node: ast.expr) -> Sequence[ast.AST] | Non
         return None
     if info is not None and _stores(info.own, node.id):
         return info.nodes
-    everything = [*ast.walk(frame.interpreter.tree)]
+    everything = nodes.walk(frame.interpreter.tree)
     # nowhere does the name stand for something else
     elsewhere = sum(_stores(part.own, node.id) for part in frame.interpreter.index.functions.values())
     return None if elsewhere or _is_given(everything, node.id) else everything
@@ -138,4 +138,4 @@ def _stays(name: str, inside: Iterable[ast.AST]) -> bool:
         elif isinstance(part, ast.Attribute) and part.attr not in _SAYS_WHERE:
             read.discard(part.value)
     within = (part for part in parts if isinstance(part, ast.Attribute) and part.attr in _SAYS_WHERE)
-    return not read and not any(spoken.intersection(ast.walk(part.value)) for part in within)
+    return not read and not any(spoken.intersection(nodes.walk(part.value)) for part in within)
